@@ -1,0 +1,64 @@
+# What the project needs done, each by one word. `make test` is what a change must pass.
+
+GO       ?= go
+BIN      ?= bin/belfry
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS  ?= -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+PKGS           ?= ./...
+RACE_FLAGS     ?= -race -timeout 15m
+FUZZ_TIME      ?= 10s
+# The crash harness runs apart from the other tests: it measures, and wants both processors.
+CRASH_PKG      ?= ./internal/crash
+CRASH_SHORT    ?= $(GO) test -count=1 -timeout 5m $(CRASH_PKG)/...
+CRASH_LONG     ?= $(GO) test -count=1 -timeout 20m -run TestCrash $(CRASH_PKG) -crash.duration=2m
+MUTANTS        ?= $(GO) run $(CRASH_PKG)/mutants
+GOLANGCI_VERSION ?= v2.15.0
+
+.NOTPARALLEL:
+.PHONY: build check clean crash crash-short docs-report fuzz lint mutants race test
+
+## test: race detector on everything, 10 s of each fuzz target, the short crash run, the mutants
+# (each by scripts/stage, which prints its minutes; `make -k test` goes on after a failure)
+test: stage-race stage-fuzz stage-crash-short stage-mutants
+
+stage-%:
+	@scripts/stage $* $(MAKE) --no-print-directory $*
+
+race:
+	scripts/gotest $(RACE_FLAGS) -- $(PKGS) -$(CRASH_PKG)
+
+## fuzz: every fuzz target of the tree for FUZZ_TIME
+fuzz:
+	scripts/fuzz $(FUZZ_TIME)
+
+crash-short:
+	scripts/ifpkg $(CRASH_PKG) $(CRASH_SHORT)
+
+## crash: the crash harness at full length, two minutes of kills
+crash:
+	$(CRASH_LONG)
+
+## mutants: remove one guard at a time; a named test must fail for each
+mutants:
+	scripts/ifpkg $(CRASH_PKG)/mutants $(MUTANTS)
+
+## lint: go vet and golangci-lint
+lint:
+	$(GO) vet $(PKGS)
+	scripts/lint $(GOLANGCI_VERSION)
+
+## check: what CI does
+check: lint test
+
+## build: the static binary
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/belfry
+
+## docs-report: fill the test columns of docs/requirements.md and docs/scenarios.md from the ids that tests name
+docs-report:
+	$(GO) test -count=1 -v -run 'TestRequirementsTable|TestScenariosTable' . -update
+
+clean:
+	rm -rf bin .cache
