@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -418,4 +419,65 @@ func helper() { _ = "S-051" }
 	if got := index.fill("S-053", "cron.TestGone"); got != todoTest {
 		t.Errorf("fill without a test: %q, want %q", got, todoTest)
 	}
+}
+
+// Each direct dependency has its reason, and no reason outlives its module.
+func TestEveryDependencyHasAReason(t *testing.T) {
+	t.Parallel()
+	direct := map[string]bool{}
+	for _, line := range strings.Split(readText(t, "go.mod"), "\n") {
+		if f := strings.Fields(line); len(f) == 2 && strings.Contains(f[0], "/") && f[0] != "module" {
+			direct[f[0]] = true // an indirect one has a comment behind it
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(readText(t, "docs/dependencies.md"), -1) {
+		if !direct[m[1]] {
+			t.Errorf("docs/dependencies.md: %s is no direct dependency of go.mod", m[1])
+		}
+		delete(direct, m[1])
+	}
+	for module := range direct {
+		t.Errorf("docs/dependencies.md gives no reason for %s", module)
+	}
+}
+
+// A link of a document leads somewhere.
+func TestLinksOfDocumentsResolve(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	var files []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		for _, m := range link.FindAllStringSubmatch(readText(t, file), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+			}
+		}
+	}
+}
+
+// ARCHITECTURE.md names every package of the import table that exists.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	t.Parallel()
+	text := readText(t, "ARCHITECTURE.md")
+	for _, f := range tree(t) {
+		if f.Pkg != "." && !strings.Contains(text, "`"+f.Pkg+"`") && f.Pkg != "internal/crash/mutants" {
+			t.Errorf("ARCHITECTURE.md does not name package %s", f.Pkg)
+		}
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
