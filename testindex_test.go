@@ -202,7 +202,7 @@ func TestGood(t *testing.T) {}
 // S-051
 func TestSkipped(t *testing.T) { t.Skip("not today") }
 
-func FuzzOther(f *testing.F) { f.Add("S-052") }
+	func FuzzOther(f *testing.F) { f.Add("S-052") } // indented: scripts/fuzz looks for lines that begin with func
 
 func helper() { _ = "S-051" }
 `))
