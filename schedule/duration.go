@@ -40,7 +40,7 @@ func ParseDuration(text string) (Duration, error) {
 
 // durationError says what is wrong with a text that is not a duration, and what to write instead.
 func durationError(text, unsigned string) error {
-	digits := strings.TrimLeft(unsigned, "0123456789.")
+	digits := strings.TrimSpace(strings.TrimLeft(unsigned, "0123456789."))
 	switch {
 	case text == "":
 		return errors.New("is empty; write a duration as 90s, 1h30m or PT90S")
@@ -48,9 +48,9 @@ func durationError(text, unsigned string) error {
 		return fmt.Errorf("%q has no unit; write %ss for seconds", text, text)
 	case digits == "d" || digits == "day" || digits == "days":
 		return fmt.Errorf("%q: a day is no unit here; write it in hours (24h) or as P1D", text)
-	case digits == "w":
+	case digits == "w" || digits == "week" || digits == "weeks":
 		return fmt.Errorf("%q: a week is no unit here; write it in hours (168h) or as P1W", text)
-	case wellFormed(unsigned):
+	case len(text)-len(unsigned) <= 1 && wellFormed(unsigned):
 		return fmt.Errorf("%q is out of range; the longest duration is 2562047h", text)
 	}
 	return fmt.Errorf("%q is not a duration; write it as 90s, 1h30m or PT90S", text)

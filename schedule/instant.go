@@ -27,19 +27,17 @@ func ParseInstant(text string) (Instant, error) {
 		return Instant{}, fmt.Errorf("is longer than %d characters; write an instant as 2026-07-01T10:00:00Z", maxText)
 	}
 	// Go's reader takes a comma for a point and cuts what is finer than a nanosecond; neither may pass here.
-	at := strings.IndexByte(text, '.')
-	fine := ""
-	if at >= 0 {
+	coarse, fine := text, ""
+	if at := strings.IndexByte(text, '.'); at >= 0 {
 		tail := strings.TrimLeft(text[at+1:], "0123456789")
 		fraction := text[at+1 : len(text)-len(tail)]
 		if len(fraction) > 6 {
-			fine = fraction[6:]
-			text = text[:at+1] + fraction[:6] + tail
+			coarse, fine = text[:at+1]+fraction[:6]+tail, fraction[6:]
 		}
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	t, err := time.Parse(time.RFC3339, coarse)
 	if err != nil || strings.Contains(text, ",") {
-		return Instant{}, instantError(text)
+		return Instant{}, instantError(text, err)
 	}
 	if strings.Trim(fine, "0") != "" {
 		t = t.Add(time.Microsecond)
@@ -52,7 +50,11 @@ func ParseInstant(text string) (Instant, error) {
 }
 
 // instantError says what a text lacks that is nearly an instant.
-func instantError(text string) error {
+func instantError(text string, cause error) error {
+	var e *time.ParseError
+	if errors.As(cause, &e) && strings.HasSuffix(e.Message, "out of range") {
+		return fmt.Errorf("%q is not an instant%s", text, e.Message)
+	}
 	if text == "" {
 		return errors.New("is empty; write an instant as 2026-07-01T10:00:00Z")
 	}

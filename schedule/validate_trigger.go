@@ -123,9 +123,11 @@ func cronProblem(pointer, text string, err error) Problem {
 	if !errors.As(err, &e) {
 		return p
 	}
-	p.Message = fmt.Sprintf("%s: %s %q at character %d: %s", quote(text), e.Field, e.Text, e.Pos+1, e.Reason)
-	if e.Text == "" {
-		p.Message = fmt.Sprintf("%s: %s at character %d: %s", quote(text), e.Field, e.Pos+1, e.Reason)
+	switch e.Text {
+	case text, "":
+		p.Message = fmt.Sprintf("%s: %s", quote(text), e.Reason)
+	default:
+		p.Message = fmt.Sprintf("%s: %s %q at character %d: %s", quote(text), e.Field, e.Text, e.Pos+1, e.Reason)
 	}
 	p.Hint = e.Hint
 	return p
