@@ -173,41 +173,34 @@ func (el element) compare(other element) int {
 }
 
 func (el element) append(b []byte) []byte {
-	number := func(n int) { b = strconv.AppendInt(b, int64(n), 10) }
 	switch el.kind {
 	case kindStar:
 		b = append(b, '*')
 	case kindRange:
-		number(el.lo)
-		b = append(b, '-')
-		number(el.hi)
+		b = number(append(number(b, el.lo), '-'), el.hi)
 	case kindValue:
-		number(el.lo)
+		b = number(b, el.lo)
 	case kindNearest:
-		number(el.lo)
-		b = append(b, 'W')
+		b = append(number(b, el.lo), 'W')
 	case kindLast:
 		b = append(b, 'L')
 		if el.lo > 0 {
-			b = append(b, '-')
-			number(el.lo)
+			b = number(append(b, '-'), el.lo)
 		}
 	case kindLastWeekday:
 		b = append(b, "LW"...)
 	case kindLastOf:
-		number(el.lo)
-		b = append(b, 'L')
+		b = append(number(b, el.lo), 'L')
 	case kindNth:
-		number(el.lo)
-		b = append(b, '#')
-		number(el.hi)
+		b = number(append(number(b, el.lo), '#'), el.hi)
 	}
 	if el.step > 0 {
-		b = append(b, '/')
-		number(el.step)
+		b = number(append(b, '/'), el.step)
 	}
 	return b
 }
+
+func number(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
 // tree reads the syntax tree from the canonical text again, for the rare callers
 // that describe an expression; keeping it would double an Expr's size.

@@ -2,8 +2,8 @@ package cron
 
 import "strings"
 
-// maxNumber is the largest number that is read at all, in digits after leading
-// zeros. Larger ones are refused, never cut to size.
+// maxDigits is how many digits, leading zeros apart, a number may have to be read at
+// all, steps included. Larger ones are refused, never cut to size.
 const maxDigits = 9
 
 // reader reads one element of a list.
@@ -20,7 +20,7 @@ type flaw struct {
 }
 
 func (r *reader) flaw(at int, text, reason, hint string) *flaw {
-	return &flaw{at: at, text: text, reason: reason, hint: hint}
+	return &flaw{at: at, text: strings.Clone(text), reason: reason, hint: hint}
 }
 
 func (r *reader) whole(reason, hint string) *flaw { return r.flaw(0, r.text, reason, hint) }

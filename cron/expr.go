@@ -1,6 +1,9 @@
 package cron
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Gap says what becomes of a local time that the clocks skip. The zero value is
 // GapShift. It reads and writes the words of a manifest's dst_gap.
@@ -82,11 +85,13 @@ type Options struct {
 
 // validate names the option that has no meaning.
 func (o Options) validate() error {
-	if _, err := o.Gap.MarshalText(); err != nil {
-		return err
+	if int(o.Gap) >= len(gapWords) {
+		return noSuchWord(gapWords[:], o.Gap.String(), "dst_gap")
 	}
-	_, err := o.Repeat.MarshalText()
-	return err
+	if int(o.Repeat) >= len(repeatWords) {
+		return noSuchWord(repeatWords[:], o.Repeat.String(), "dst_repeat")
+	}
+	return nil
 }
 
 // Expr is a cron expression that has been read. It is immutable and may be used
@@ -159,17 +164,23 @@ func marshalWord(words []string, n uint8, key string) ([]byte, error) {
 	if int(n) < len(words) {
 		return []byte(words[n]), nil
 	}
-	return nil, &Error{Field: key, Text: fmt.Sprint(n), Reason: "no such setting", Hint: allowed(words)}
+	return nil, noSuchWord(words, itoa(int(n)), key)
 }
 
 func unmarshalWord(words []string, text []byte, key string) (uint8, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}
-	for n, w := range words {
-		if w == string(text) {
-			return uint8(n), nil
-		}
+	if n := slices.Index(words, string(text)); n >= 0 {
+		return uint8(n), nil
 	}
-	return 0, &Error{Expr: clip(string(text)), Field: key, Text: clip(string(text)), Reason: "no such setting", Hint: allowed(words)}
+	return 0, noSuchWord(words, string(text), key)
+}
+
+func noSuchWord(words []string, text, key string) error {
+	hint := allowed(words)
+	if best := closest(words, text); best != "" {
+		hint = "did you mean " + best + "?"
+	}
+	return &Error{Expr: clip(text), Field: key, Text: clip(text), Reason: "no such setting", Hint: hint}
 }

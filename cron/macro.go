@@ -45,7 +45,7 @@ func (p *parser) macro(count int) *Error {
 
 func (p *parser) expand(values [5]int) {
 	p.texts = [fieldCount]string{}
-	p.elements = append(p.elements, element{kind: kindValue})
+	p.add(element{kind: kindValue})
 	p.ends[fieldSecond] = 1
 	for i, v := range values {
 		f := fieldMinute + fieldKind(i)
@@ -53,8 +53,8 @@ func (p *parser) expand(values [5]int) {
 		if v < 0 {
 			el = element{kind: kindStar, lo: f.min(), hi: f.top()}
 		}
-		p.elements = append(p.elements, el)
-		p.ends[f] = len(p.elements)
+		p.add(el)
+		p.ends[f] = p.count
 	}
 }
 

@@ -10,34 +10,52 @@ import (
 const MaxLength = 4096
 
 // parser reads one expression into its syntax tree: the elements of all fields one
-// after the other, ends[f] being where those of field f stop. The tree lives in the
-// parser's own buffers, so that an ordinary expression is read without allocating.
+// after the other, ends[f] being where those of field f stop.
 //
 // Parsing is one pass: each byte is looked at a fixed number of times, and each
 // element, of which there are at most MaxLength/2, marks at most 60 values.
 type parser struct {
-	text     string
-	elements []element
-	ends     [fieldCount]int
-	starts   [fieldCount]int    // byte offsets of the fields in text
-	texts    [fieldCount]string // empty for a macro
-	seconds  bool
-	work     int // bytes and values looked at; tests hold it to a bound
+	text    string
+	ends    [fieldCount]int
+	starts  [fieldCount]int    // byte offsets of the fields in text
+	texts   [fieldCount]string // empty for a macro
+	seconds bool
+	work    int // bytes and values looked at; tests hold it to a bound
 
-	buffer [16]element
+	// The elements are in few as long as they fit, so that an ordinary expression
+	// is read without allocating, and otherwise all in many.
+	count int
+	few   [16]element
+	many  []element
+}
+
+func (p *parser) add(el element) {
+	switch {
+	case p.count < len(p.few):
+		p.few[p.count] = el
+	case p.count == len(p.few):
+		p.many = append(p.few[:len(p.few):len(p.few)], el)
+	default:
+		p.many = append(p.many, el)
+	}
+	p.count++
 }
 
 // elementsOf are the elements of one field. The seconds field is always there; in
 // the five-field form it is second 0.
 func (p *parser) elementsOf(f fieldKind) []element {
-	if f == 0 {
-		return p.elements[:p.ends[0]]
+	all, from := p.many, 0
+	if all == nil {
+		all = p.few[:]
 	}
-	return p.elements[p.ends[f-1]:p.ends[f]]
+	if f > 0 {
+		from = p.ends[f-1]
+	}
+	return all[from:p.ends[f]]
 }
 
 func (p *parser) parse(text string, seconds bool) *Error {
-	p.text, p.seconds, p.elements = text, seconds, p.buffer[:0]
+	p.text, p.seconds = text, seconds
 	if len(text) > MaxLength {
 		return p.fault("expression", 0, text, "longer than 4096 bytes", "")
 	}
@@ -55,7 +73,7 @@ func (p *parser) parse(text string, seconds bool) *Error {
 	next, words, at := 0, p.texts, p.starts // of the fields given, before they find their places
 	for f := range fieldKind(fieldCount) {
 		if f == fieldSecond && !seconds {
-			p.elements = append(p.elements, element{kind: kindValue})
+			p.add(element{kind: kindValue})
 			p.ends[f] = 1
 			continue
 		}
@@ -134,9 +152,9 @@ func (p *parser) checkCount(count int) *Error {
 // field reads the comma-separated list of one field.
 func (p *parser) field(f fieldKind, text string, at int) *Error {
 	p.texts[f], p.starts[f] = text, at
-	defer func() { p.ends[f] = len(p.elements) }()
+	defer func() { p.ends[f] = p.count }()
 	if text == "?" && (f == fieldDay || f == fieldWeekday) {
-		p.elements = append(p.elements, element{kind: kindStar})
+		p.add(element{kind: kindStar})
 		return nil
 	}
 	for from := 0; ; {
@@ -155,7 +173,7 @@ func (p *parser) field(f fieldKind, text string, at int) *Error {
 		if fault != nil {
 			return p.fault(f.name(), at+from+fault.at, fault.text, fault.reason, fault.hint)
 		}
-		p.elements = append(p.elements, el)
+		p.add(el)
 		if to == len(text) {
 			return nil
 		}
@@ -181,7 +199,8 @@ func (p *parser) fieldAt(at, count int) string {
 }
 
 func (p *parser) fault(field string, at int, text, reason, hint string) *Error {
-	return &Error{Expr: clip(p.text), Field: field, Text: clip(text), Reason: reason, Hint: hint, Pos: at}
+	// Copies, so that neither the parser nor a long text is kept alive by its error.
+	return &Error{Expr: strings.Clone(clip(p.text)), Field: field, Text: strings.Clone(clip(text)), Reason: reason, Hint: hint, Pos: at}
 }
 
 // never is the error for an expression that no date satisfies. Weekdays always come
