@@ -42,28 +42,29 @@ type row struct {
 // that a loop can be tested on a real store) and the modules of testModules.
 // What unreachable forbids is forbidden to them, too.
 var importTable = map[string]row{
-	".":               {layer: wiring}, // no API yet
-	"cron":            {layer: noun},
-	"trigger":         {layer: noun, own: []string{"cron"}},
-	"internal/ident":  {layer: noun, modules: []string{"github.com/google/uuid"}},
-	"run":             {layer: noun, own: []string{"cron", "trigger", "schedule", "internal/ident"}, modules: []string{"github.com/google/uuid"}},
-	"schedule":        {layer: noun, own: []string{"cron", "trigger", "internal/ident"}, modules: []string{"github.com/google/uuid"}},
-	"internal/plan":   {layer: noun, own: nouns},
-	"internal/clock":  {layer: support, modules: []string{"golang.org/x/sys"}},
-	"internal/fault":  {layer: support},
-	"timeline":        {layer: loop, own: []string{"trigger"}},
-	"timeline/memory": {layer: loop, own: []string{"timeline"}},
-	"store":           {layer: contract, own: with(nouns, "timeline")},
-	"target":          {layer: contract, own: with(nouns, "timeline")},
-	"store/storetest": {layer: provider, own: with(nouns, "timeline", "store", "internal/plan"), modules: testModules},
-	"store/memory":    {layer: provider, own: with(nouns, "timeline", "store", "internal/clock", "internal/fault")},
+	".":                  {layer: wiring}, // no API yet
+	"cron":               {layer: noun},
+	"trigger":            {layer: noun, own: []string{"cron"}},
+	"internal/ident":     {layer: noun, modules: []string{"github.com/google/uuid"}},
+	"run":                {layer: noun, own: []string{"cron", "trigger", "schedule", "internal/ident"}, modules: []string{"github.com/google/uuid"}},
+	"schedule":           {layer: noun, own: []string{"cron", "trigger", "internal/ident"}, modules: []string{"github.com/google/uuid"}},
+	"internal/plan":      {layer: noun, own: nouns},
+	"internal/clock":     {layer: support, modules: []string{"golang.org/x/sys"}},
+	"internal/fault":     {layer: support},
+	"timeline":           {layer: loop, own: []string{"trigger"}},
+	"timeline/memory":    {layer: loop, own: []string{"timeline"}},
+	"timeline/claimtest": {layer: loop, own: []string{"timeline"}},
+	"store":              {layer: contract, own: with(nouns, "timeline")},
+	"target":             {layer: contract, own: with(nouns, "timeline")},
+	"store/storetest":    {layer: provider, own: with(nouns, "timeline", "store", "internal/plan", "internal/clock"), modules: testModules},
+	"store/memory":       {layer: provider, own: with(nouns, "timeline", "store", "internal/clock", "internal/fault")},
 	"internal/sqlstore": {layer: provider, own: with(nouns, "timeline", "store", "internal/clock", "internal/fault"),
 		modules: []string{"github.com/google/uuid"}},
 	"store/sqlite": {layer: provider, own: with(nouns, "timeline", "store", "internal/sqlstore", "internal/clock", "internal/fault"),
 		modules: []string{"modernc.org/sqlite", "golang.org/x/sys"}},
 	"target/command":    {layer: provider, own: with(nouns, "target", "internal/fault"), modules: []string{"golang.org/x/sys"}},
-	"internal/planner":  {layer: engine, own: with(nouns, "timeline", "store", "internal/plan", "internal/clock", "internal/fault")},
-	"internal/worker":   {layer: engine, own: with(nouns, "timeline", "store", "target", "internal/clock", "internal/fault")},
+	"internal/planner":  {layer: engine, own: with(nouns, "timeline", "store", "internal/plan", "internal/clock", "internal/fault"), modules: []string{"github.com/google/uuid"}},
+	"internal/worker":   {layer: engine, own: with(nouns, "timeline", "store", "target", "internal/clock", "internal/fault"), modules: []string{"github.com/google/uuid"}},
 	"control":           {layer: verb, own: with(nouns, "timeline", "store", "target", "internal/plan", "internal/clock", "internal/fault")},
 	"internal/manifest": {layer: door, own: nouns, modules: []string{"go.yaml.in/yaml/v3"}},
 	"internal/crontab":  {layer: door, own: with(nouns, "internal/manifest")},
@@ -373,7 +374,7 @@ func corePackages(files []*sourceFile) []string {
 	core := map[string]bool{".": true}
 	for _, f := range files {
 		r, known := importTable[f.Pkg]
-		outside := r.layer >= door && f.Pkg != "client" || f.Pkg == "store/sqlite" || f.Pkg == "store/storetest"
+		outside := r.layer >= door && f.Pkg != "client" || f.Pkg == "store/sqlite" || f.Pkg == "store/storetest" || f.Pkg == "timeline/claimtest"
 		if known && !f.Test && !outside {
 			core[f.Pkg] = true
 		}

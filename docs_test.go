@@ -237,10 +237,12 @@ func TestLinksOfDocumentsResolve(t *testing.T) {
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	t.Parallel()
 	text := readText(t, "ARCHITECTURE.md")
+	seen := map[string]bool{".": true, "internal/crash/mutants": true}
 	for _, f := range tree(t) {
-		if f.Pkg != "." && !strings.Contains(text, "`"+f.Pkg+"`") && f.Pkg != "internal/crash/mutants" {
+		if !seen[f.Pkg] && !strings.Contains(text, "`"+f.Pkg+"`") {
 			t.Errorf("ARCHITECTURE.md does not name package %s", f.Pkg)
 		}
+		seen[f.Pkg] = true
 	}
 }
 
