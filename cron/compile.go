@@ -105,13 +105,17 @@ func (p *parser) canonical(given string) string {
 }
 
 // appendField writes one field's elements sorted and without doubles. A list with a
-// star is a star, but not in the day fields, where only a star alone is unrestricted.
+// star is a star, but not in the day fields, where only a star alone is unrestricted:
+// there it is written */1, so that "*,*" does not become "*" when doubles go.
 func (p *parser) appendField(b []byte, f fieldKind) []byte {
 	elements := p.elementsOf(f)
 	for i := range elements {
 		elements[i] = elements[i].plainest(f)
 		if elements[i].kind == kindStar && elements[i].step == 0 && !f.isDay() {
 			return append(b, '*')
+		}
+		if elements[i].kind == kindStar && len(elements) > 1 {
+			elements[i].step = max(1, elements[i].step)
 		}
 	}
 	slices.SortFunc(elements, element.compare)

@@ -83,6 +83,7 @@ func (r *reader) plain() (element, *flaw) {
 	if el.kind == kindLastOf {
 		el.lo %= 7
 	}
+	el.hi = 0
 	return el, nil
 }
 

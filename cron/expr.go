@@ -124,7 +124,7 @@ type Expr struct {
 
 // Parse reads an expression. It fails with an *Error that is ErrSyntax where the
 // text breaks a rule of the dialect, and ErrNever where no date of the Gregorian
-// calendar can satisfy it. The text is not kept unless it is canonical already.
+// calendar can satisfy it; options without a meaning are ErrSyntax too. The text is not kept unless it is canonical already.
 func Parse(text string, o Options) (*Expr, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
