@@ -19,7 +19,7 @@ func At(instants ...time.Time) Trigger {
 		}
 	}
 	slices.SortFunc(due, time.Time.Compare)
-	return at{due: slices.CompactFunc(due, time.Time.Equal)}
+	return &at{due: slices.CompactFunc(due, time.Time.Equal)}
 }
 
 // After returns a trigger that is due once, d after now. The instant is fixed here, when the trigger is built: asking
@@ -33,12 +33,12 @@ type at struct {
 }
 
 // Between yields the instants that lie in [start, end).
-func (a at) Between(start, end time.Time) iter.Seq[time.Time] { return between(a, start, end) }
+func (a *at) Between(start, end time.Time) iter.Seq[time.Time] { return between(a, start, end) }
 
 // Next returns the first instant after the given one.
-func (a at) Next(after time.Time) (time.Time, bool) { return next(a, after) }
+func (a *at) Next(after time.Time) (time.Time, bool) { return next(a, after) }
 
-func (a at) seek(s span) (time.Time, bool) {
+func (a *at) seek(s span) (time.Time, bool) {
 	i := a.indexAfter(s.after)
 	if i == len(a.due) || !a.due[i].Before(s.before) {
 		return time.Time{}, false
@@ -47,7 +47,7 @@ func (a at) seek(s span) (time.Time, bool) {
 }
 
 // tally counts by position.
-func (a at) tally(s span, stop int) (tally, bool) {
+func (a *at) tally(s span, stop int) (tally, bool) {
 	first := a.indexAfter(s.after)
 	end := sort.Search(len(a.due), func(i int) bool { return !a.due[i].Before(s.before) })
 	n := min(end-first, stop)
@@ -58,6 +58,6 @@ func (a at) tally(s span, stop int) (tally, bool) {
 }
 
 // indexAfter returns the position of the first instant strictly after t.
-func (a at) indexAfter(t time.Time) int {
+func (a *at) indexAfter(t time.Time) int {
 	return sort.Search(len(a.due), func(i int) bool { return a.due[i].After(t) })
 }

@@ -36,7 +36,7 @@ func Bounded(t Trigger, b Bounds) Trigger {
 			s.before = n.last.Add(time.Nanosecond)
 		}
 	}
-	return bounded{inner: t, bounds: s}
+	return &bounded{inner: t, bounds: s}
 }
 
 type bounded struct {
@@ -45,12 +45,12 @@ type bounded struct {
 }
 
 // Between yields the occurrences of the inner trigger that lie in [start, end) and within the bounds.
-func (b bounded) Between(start, end time.Time) iter.Seq[time.Time] { return between(b, start, end) }
+func (b *bounded) Between(start, end time.Time) iter.Seq[time.Time] { return between(b, start, end) }
 
 // Next returns the first occurrence after the given instant and within the bounds.
-func (b bounded) Next(after time.Time) (time.Time, bool) { return next(b, after) }
+func (b *bounded) Next(after time.Time) (time.Time, bool) { return next(b, after) }
 
-func (b bounded) seek(s span) (time.Time, bool) {
+func (b *bounded) seek(s span) (time.Time, bool) {
 	s = s.within(b.bounds)
 	if s.empty() {
 		return time.Time{}, false // spares the inner trigger a search that can find nothing
@@ -58,7 +58,7 @@ func (b bounded) seek(s span) (time.Time, bool) {
 	return seek(b.inner, s)
 }
 
-func (b bounded) tally(s span, stop int) (tally, bool) {
+func (b *bounded) tally(s span, stop int) (tally, bool) {
 	inner, ok := b.inner.(tallier)
 	if !ok {
 		return tally{}, false

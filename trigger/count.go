@@ -32,13 +32,16 @@ type tally struct {
 	first, last time.Time
 }
 
-// add counts one more, later than all before it.
-func (n *tally) add(due time.Time) {
-	if n.n == 0 {
-		n.first = due
+// join adds a later count.
+func (n *tally) join(later tally) {
+	if later.n == 0 {
+		return
 	}
-	n.n++
-	n.last = due
+	if n.n == 0 {
+		n.first = later.first
+	}
+	n.n += later.n
+	n.last = later.last
 }
 
 // tallier is what a trigger adds when it can count without visiting every occurrence. It counts those in a span,
@@ -66,7 +69,7 @@ func walk(t Trigger, s span, stop int) tally {
 		if !ok {
 			break
 		}
-		n.add(due)
+		n.join(tally{n: 1, first: due, last: due})
 		s.after = due
 	}
 	return n

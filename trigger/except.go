@@ -29,21 +29,20 @@ func Except(t Trigger, c Calendar) Trigger {
 	// The calendar is carried down to the leaves, which know the nominal time. Each step below is an identity: the
 	// occurrences are those of filtering the whole.
 	switch inner := t.(type) {
-	case shifted:
-		return shifted{inner: Except(inner.inner, ahead{calendar: c, by: inner.by}), by: inner.by}
-	case bounded:
-		inner.inner = Except(inner.inner, c) // the maximum has become an end already
-		return inner
-	case union:
+	case *shifted:
+		return &shifted{inner: Except(inner.inner, ahead{calendar: c, by: inner.by}), by: inner.by}
+	case *bounded:
+		return &bounded{inner: Except(inner.inner, c), bounds: inner.bounds} // the maximum has become an end already
+	case *union:
 		members := make([]Trigger, len(inner.members))
 		for i, m := range inner.members {
 			members[i] = Except(m, c)
 		}
-		return union{members: members}
-	case except:
-		return except{inner: inner.inner, calendar: either{inner.calendar, c}}
+		return &union{members: members}
+	case *except:
+		return &except{inner: inner.inner, calendar: either{inner.calendar, c}}
 	}
-	return except{inner: t, calendar: c}
+	return &except{inner: t, calendar: c}
 }
 
 type except struct {
@@ -52,12 +51,12 @@ type except struct {
 }
 
 // Between yields the occurrences in [start, end) that the calendar leaves.
-func (x except) Between(start, end time.Time) iter.Seq[time.Time] { return between(x, start, end) }
+func (x *except) Between(start, end time.Time) iter.Seq[time.Time] { return between(x, start, end) }
 
 // Next returns the first occurrence after the given instant that the calendar leaves.
-func (x except) Next(after time.Time) (time.Time, bool) { return next(x, after) }
+func (x *except) Next(after time.Time) (time.Time, bool) { return next(x, after) }
 
-func (x except) seek(s span) (time.Time, bool) {
+func (x *except) seek(s span) (time.Time, bool) {
 	from := s.after
 	for skipped := 0; ; skipped++ {
 		due, ok := seek(x.inner, s)
@@ -72,7 +71,7 @@ func (x except) seek(s span) (time.Time, bool) {
 }
 
 // excluded reports whether the calendar takes out every time that leads to the instant.
-func (x except) excluded(due time.Time) bool {
+func (x *except) excluded(due time.Time) bool {
 	rule, ok := x.inner.(Nominal)
 	if !ok {
 		return x.calendar.Excludes(due)

@@ -35,7 +35,7 @@ func Interval(every time.Duration, anchor time.Time) (Trigger, error) {
 			anchor.Year(), ErrAnchor)
 	}
 	seconds := int64(every / time.Second)
-	return interval{
+	return &interval{
 		every:    seconds,
 		phase:    anchor.Unix() - floorDiv(anchor.Unix(), seconds)*seconds,
 		fraction: int64(anchor.Nanosecond()),
@@ -51,12 +51,12 @@ type interval struct {
 }
 
 // Between yields the points of the grid in [start, end).
-func (i interval) Between(start, end time.Time) iter.Seq[time.Time] { return between(i, start, end) }
+func (i *interval) Between(start, end time.Time) iter.Seq[time.Time] { return between(i, start, end) }
 
 // Next returns the point of the grid after the given instant.
-func (i interval) Next(after time.Time) (time.Time, bool) { return next(i, after) }
+func (i *interval) Next(after time.Time) (time.Time, bool) { return next(i, after) }
 
-func (i interval) seek(s span) (time.Time, bool) {
+func (i *interval) seek(s span) (time.Time, bool) {
 	s = s.within(allTime)
 	due := i.point(i.indexAfter(s.after))
 	if !due.Before(s.before) {
@@ -66,7 +66,7 @@ func (i interval) seek(s span) (time.Time, bool) {
 }
 
 // tally counts by subtraction, whatever the length of the window.
-func (i interval) tally(s span, stop int) (tally, bool) {
+func (i *interval) tally(s span, stop int) (tally, bool) {
 	s = s.within(allTime)
 	first := i.indexAfter(s.after)
 	end := i.indexAfter(s.before.Add(-time.Nanosecond)) // the first point that is no longer inside
@@ -79,7 +79,7 @@ func (i interval) tally(s span, stop int) (tally, bool) {
 
 // indexAfter returns the smallest k whose point lies strictly after t. Points share their fraction, so a whole second
 // is a candidate exactly when it lies above the whole seconds from the grid's origin to t.
-func (i interval) indexAfter(t time.Time) int64 {
+func (i *interval) indexAfter(t time.Time) int64 {
 	passed := t.Unix() - i.phase
 	if int64(t.Nanosecond()) < i.fraction {
 		passed--
@@ -87,7 +87,7 @@ func (i interval) indexAfter(t time.Time) int64 {
 	return floorDiv(passed, i.every) + 1
 }
 
-func (i interval) point(k int64) time.Time {
+func (i *interval) point(k int64) time.Time {
 	return time.Unix(i.phase+k*i.every, i.fraction).UTC()
 }
 

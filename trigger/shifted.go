@@ -16,7 +16,7 @@ func Shifted(t Trigger, by time.Duration) Trigger {
 	if by == 0 {
 		return t
 	}
-	return shifted{inner: t, by: by}
+	return &shifted{inner: t, by: by}
 }
 
 type shifted struct {
@@ -25,12 +25,12 @@ type shifted struct {
 }
 
 // Between yields the occurrences of the inner trigger, moved, that then lie in [start, end).
-func (s shifted) Between(start, end time.Time) iter.Seq[time.Time] { return between(s, start, end) }
+func (s *shifted) Between(start, end time.Time) iter.Seq[time.Time] { return between(s, start, end) }
 
 // Next returns the first moved occurrence after the given instant.
-func (s shifted) Next(after time.Time) (time.Time, bool) { return next(s, after) }
+func (s *shifted) Next(after time.Time) (time.Time, bool) { return next(s, after) }
 
-func (s shifted) seek(w span) (time.Time, bool) {
+func (s *shifted) seek(w span) (time.Time, bool) {
 	due, ok := seek(s.inner, w.within(allTime).moved(-s.by))
 	if !ok {
 		return time.Time{}, false
@@ -38,7 +38,7 @@ func (s shifted) seek(w span) (time.Time, bool) {
 	return due.Add(s.by), true
 }
 
-func (s shifted) tally(w span, stop int) (tally, bool) {
+func (s *shifted) tally(w span, stop int) (tally, bool) {
 	inner, ok := s.inner.(tallier)
 	if !ok {
 		return tally{}, false

@@ -7,6 +7,7 @@ import (
 	_ "time/tzdata" // the tests name zones and must not depend on what the machine has
 
 	"github.com/belfryhq/belfry/trigger"
+	"pgregory.net/rapid"
 )
 
 func instant(t testing.TB, text string) time.Time {
@@ -50,7 +51,7 @@ func list(tr trigger.Trigger, start, end time.Time) []time.Time {
 }
 
 // same fails unless both lists hold the same instants and what was got keeps the package's promise on its form.
-func same(t testing.TB, got, want []time.Time) {
+func same(t rapid.TB, got, want []time.Time) {
 	t.Helper()
 	if !slices.EqualFunc(got, want, time.Time.Equal) {
 		t.Fatalf("got %d occurrences, want %d\n got %v\nwant %v", len(got), len(want), clip(got), clip(want))

@@ -117,8 +117,8 @@ func (s span) within(o span) span {
 	return s
 }
 
-// empty reports whether the span cannot hold an instant.
-func (s span) empty() bool { return !s.after.Before(s.before) }
+// empty reports whether no instant lies in the span.
+func (s span) empty() bool { return !s.after.Add(time.Nanosecond).Before(s.before) }
 
 // inCalendar brings a bound into the calendar, its edges included. It also drops the monotonic clock reading, which
 // would make comparisons depend on how the process measured time.

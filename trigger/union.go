@@ -11,7 +11,7 @@ import (
 func Union(ts ...Trigger) Trigger {
 	members := make([]Trigger, 0, len(ts))
 	for _, t := range ts {
-		if nested, ok := t.(union); ok {
+		if nested, ok := t.(*union); ok {
 			members = append(members, nested.members...)
 		} else if t != nil {
 			members = append(members, t)
@@ -20,7 +20,7 @@ func Union(ts ...Trigger) Trigger {
 	if len(members) == 1 {
 		return members[0]
 	}
-	return union{members: members}
+	return &union{members: members}
 }
 
 type union struct {
@@ -28,7 +28,7 @@ type union struct {
 }
 
 // Between merges the members' occurrences in [start, end).
-func (u union) Between(start, end time.Time) iter.Seq[time.Time] {
+func (u *union) Between(start, end time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		s := window(start, end)
 		h := u.heads(s)
@@ -45,9 +45,9 @@ func (u union) Between(start, end time.Time) iter.Seq[time.Time] {
 }
 
 // Next returns the earliest of the members' next occurrences.
-func (u union) Next(after time.Time) (time.Time, bool) { return next(u, after) }
+func (u *union) Next(after time.Time) (time.Time, bool) { return next(u, after) }
 
-func (u union) seek(s span) (earliest time.Time, found bool) {
+func (u *union) seek(s span) (earliest time.Time, found bool) {
 	for _, m := range u.members {
 		// What an earlier member found bounds the search of the later ones.
 		if due, ok := seek(m, s); ok {
@@ -58,7 +58,7 @@ func (u union) seek(s span) (earliest time.Time, found bool) {
 }
 
 // heads seeks the first occurrence of every member that has one and arranges them as a heap.
-func (u union) heads(s span) heads {
+func (u *union) heads(s span) heads {
 	h := make(heads, 0, len(u.members))
 	for _, m := range u.members {
 		if due, ok := seek(m, s); ok {
