@@ -1,0 +1,15 @@
+//go:build !linux
+
+package command
+
+// GuardMain does nothing here: there is no guard on this system.
+func GuardMain() {}
+
+func adoptOrphans() error { return nil }
+
+func start(c *call, out *capture) (process, error) {
+	if c.fault != nil {
+		return notStarted(c.fault), nil
+	}
+	return startPlain(c, out)
+}
