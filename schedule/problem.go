@@ -18,24 +18,25 @@ type Problem struct {
 
 // The codes of problems. They are a promise to programs; the messages are not.
 const (
-	CodeRequired     = "REQUIRED"              // something must be given
-	CodeExactlyOne   = "EXACTLY_ONE"           // one of several must be given, no more
-	CodeUnknownKey   = "UNKNOWN_KEY"           // no such key
-	CodeDuplicateKey = "DUPLICATE_KEY"         // a key or a name is given twice
-	CodeWrongType    = "WRONG_TYPE"            // a list where a text belongs, and the like
-	CodeUnknownValue = "UNKNOWN_VALUE"         // not in the closed list
-	CodeBadFormat    = "BAD_FORMAT"            // the text does not have the form it needs
-	CodeOutOfRange   = "OUT_OF_RANGE"          // too small, too large, too many, too long
-	CodeConflict     = "CONFLICT"              // two keys contradict each other
-	CodeCronSyntax   = "CRON_SYNTAX"           // not a cron expression
-	CodeCronNever    = "CRON_NEVER"            // an expression that no date can satisfy
-	CodeBadZone      = "BAD_TIME_ZONE"         // not an IANA time zone name
-	CodeNotYet       = "NOT_YET_SUPPORTED"     // known, and refused rather than ignored until it is built
-	CodeSyntax       = "SYNTAX"                // the document itself cannot be read
-	CodeLimit        = "LIMIT"                 // the document is larger than Belfry reads
-	CodeUser         = "USER_NOT_SUPPORTED"    // a crontab line of another user
-	CodeDangling     = "BELONGS_TO_NO_LINE"    // a belfry comment above no crontab line
-	CodeVersion      = "UNSUPPORTED_DOCUMENTS" // another apiVersion or kind
+	CodeRequired     = "REQUIRED"           // something must be given
+	CodeExactlyOne   = "EXACTLY_ONE"        // one of several must be given, no more
+	CodeUnknownKey   = "UNKNOWN_KEY"        // no such key
+	CodeDuplicateKey = "DUPLICATE_KEY"      // a key is given twice
+	CodeTwin         = "DUPLICATE_NAME"     // two schedules of one set have one name
+	CodeWrongType    = "WRONG_TYPE"         // a list where a text belongs, and the like
+	CodeUnknownValue = "UNKNOWN_VALUE"      // not in the closed list
+	CodeBadFormat    = "BAD_FORMAT"         // the text does not have the form it needs
+	CodeOutOfRange   = "OUT_OF_RANGE"       // too small, too large, too many, too long
+	CodeConflict     = "CONFLICT"           // two keys contradict each other
+	CodeCronSyntax   = "CRON_SYNTAX"        // not a cron expression
+	CodeCronNever    = "CRON_NEVER"         // an expression that no date can satisfy
+	CodeBadZone      = "BAD_TIME_ZONE"      // not an IANA time zone name
+	CodeNotYet       = "NOT_YET_SUPPORTED"  // known, and refused rather than ignored until it is built
+	CodeSyntax       = "SYNTAX"             // the document itself cannot be read
+	CodeLimit        = "LIMIT"              // the document is larger than Belfry reads
+	CodeUser         = "USER_NOT_SUPPORTED" // a crontab line of another user
+	CodeDangling     = "BELONGS_TO_NO_LINE" // a belfry comment above no crontab line
+	CodeDocument     = "UNKNOWN_DOCUMENT"   // another apiVersion or kind
 )
 
 // String prints the problem in one line, and the list of what is allowed in a second one.

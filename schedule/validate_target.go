@@ -14,6 +14,7 @@ const (
 	maxArguments   = 1000
 	maxArgument    = 128 << 10 // bytes; the limit of Linux for one argument
 	maxVariables   = 1000
+	maxProgram     = 1 << 20 // bytes of arguments and variables together; Linux takes no more than two million
 	maxStdin       = 1 << 20
 	maxOutputLimit = Size(64 << 20)
 	maxKillGrace   = time.Hour
@@ -41,7 +42,22 @@ func (c *checker) target(t Target) {
 	c.program(t.Command)
 	c.environment(t.Command.Env)
 	c.limits(t.Command)
+	if size := t.Command.size(); size > maxProgram {
+		c.add("", CodeOutOfRange, fmt.Sprintf("%d bytes of arguments and variables; at most %d are taken", size, maxProgram))
+	}
 	c.at = outer
+}
+
+// size is what the command takes in the memory of a process that starts.
+func (t *Command) size() int {
+	size := len(t.Shell)
+	for _, argument := range t.Argv {
+		size += len(argument)
+	}
+	for name, value := range t.Env {
+		size += len(name) + len(value)
+	}
+	return size
 }
 
 // program checks what is started.
