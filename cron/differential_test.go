@@ -11,7 +11,7 @@ import (
 const (
 	differentialCases   = 20_000
 	windowsPerZone      = 5
-	differentialReach   = 48 * time.Hour // on either side of the transition
+	differentialReach   = 36 * time.Hour // on either side of the transition
 	probesPerExpression = 4
 )
 

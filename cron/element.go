@@ -233,7 +233,8 @@ func (r *reader) number() (int, *flaw) {
 
 // trailing is the flaw of something behind an element that is complete.
 func (r *reader) trailing(kind elementKind) *flaw {
-	reason, hint := "nothing may follow "+r.text[:r.at]+" but a comma", ""
+	reason := "nothing may follow " + r.text[:r.at] + " but a comma"
+	var hint string
 	switch {
 	case kind == kindNearest || kind == kindLast || kind == kindLastWeekday || kind == kindLastOf || kind == kindNth:
 		reason, hint = "L, W and # take no range and no step", "list such days one by one, parted by commas"

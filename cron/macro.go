@@ -31,7 +31,8 @@ func (p *parser) macro(count int) *Error {
 		p.expand(m.values)
 		return nil
 	}
-	reason, hint := "not one of the macros", ""
+	reason := "not one of the macros"
+	var hint string
 	switch {
 	case equalFold("@EVERY", name):
 		reason, hint = "an interval, not a cron expression", "give it as a trigger of its own, for instance every: 90s"

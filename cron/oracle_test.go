@@ -171,7 +171,7 @@ type oracleWindow struct {
 }
 
 // oracleMargin is more than the clocks ever move.
-const oracleMargin = 30 * time.Hour
+const oracleMargin = 26 * time.Hour
 
 func newOracleWindow(zone *time.Location, start, end time.Time) oracleWindow {
 	local := func(u time.Time) time.Time {
@@ -211,8 +211,10 @@ func (o oracle) occurrences(w oracleWindow) []time.Time {
 	var list []time.Time
 	for _, m := range minutes {
 		for s, on := range o.seconds {
-			t := m.Add(time.Duration(s) * time.Second)
-			if on && !t.Before(w.start) && t.Before(w.end) {
+			if !on {
+				continue
+			}
+			if t := m.Add(time.Duration(s) * time.Second); !t.Before(w.start) && t.Before(w.end) {
 				list = append(list, t)
 			}
 		}

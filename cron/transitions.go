@@ -122,9 +122,9 @@ func (e *Expr) gapEffect(t Transition, zone *time.Location) Effect {
 		return Effect{Text: text + skipped.pick("it is skipped", "they are skipped")}
 	}
 	text += skipped.pick("runs at ", "they run at ") + moved.text(dated)
-	switch {
-	case merged == 0:
-	case merged == skipped.count:
+	switch merged {
+	case 0:
+	case skipped.count:
 		text += ", which is one with the run due there anyway"
 	default:
 		text += ", in part one with runs due there anyway"
