@@ -30,20 +30,20 @@ func bounded[T any](ctx context.Context, l *Loop, call func(context.Context) (T,
 		value, err := call(limited)
 		answers <- answer{value, err}
 	}()
+	var a answer
 	select {
-	case a := <-answers:
-		if a.err != nil && errors.Is(context.Cause(limited), ErrStoreTimeout) {
-			return none, fmt.Errorf("%w: %w", ErrStoreTimeout, a.err)
-		}
-		return a.value, a.err
+	case a = <-answers:
 	case <-limited.Done():
+		select {
+		case a = <-answers: // both were ready
+		default:
+			return none, context.Cause(limited)
+		}
 	}
-	select {
-	case a := <-answers: // both were ready
-		return a.value, a.err
-	default:
-		return none, context.Cause(limited)
+	if a.err != nil && errors.Is(context.Cause(limited), ErrStoreTimeout) {
+		return none, fmt.Errorf("%w: %w", ErrStoreTimeout, a.err)
 	}
+	return a.value, a.err
 }
 
 func (l *Loop) load(ctx context.Context) (Claim, bool, error) {

@@ -14,6 +14,7 @@ type queue struct {
 // An item is a slot and the instant it is queued under.
 type item struct {
 	key  int64
+	word uint64 // scratch of whoever sorts by more than the key
 	slot uint32
 }
 
@@ -55,7 +56,7 @@ func (q *queue) set(slot uint32, key int64) {
 		q.keys = append(q.keys, key)
 		q.slots = append(q.slots, slot)
 	}
-	q.settle(i, item{key, slot})
+	q.settle(i, item{key: key, slot: slot})
 }
 
 // drop takes a slot out, if it is in.
@@ -66,7 +67,7 @@ func (q *queue) drop(slot uint32) {
 	}
 	q.where[slot] = 0
 	last := len(q.keys) - 1
-	moved := item{q.keys[last], q.slots[last]}
+	moved := item{key: q.keys[last], slot: q.slots[last]}
 	q.keys, q.slots = q.keys[:last], q.slots[:last]
 	if i < last {
 		q.settle(i, moved)
@@ -86,7 +87,7 @@ func (q *queue) settle(i int, it item) {
 		if q.keys[parent] <= it.key {
 			break
 		}
-		q.put(i, item{q.keys[parent], q.slots[parent]})
+		q.put(i, item{key: q.keys[parent], slot: q.slots[parent]})
 		i = parent
 	}
 	for {
@@ -94,7 +95,7 @@ func (q *queue) settle(i int, it item) {
 		if child < 0 || q.keys[child] >= it.key {
 			break
 		}
-		q.put(i, item{q.keys[child], q.slots[child]})
+		q.put(i, item{key: q.keys[child], slot: q.slots[child]})
 		i = child
 	}
 	q.put(i, it)
@@ -127,7 +128,7 @@ func (q *queue) before(limit int64, to []item) []item {
 	found := append(q.found[:0], 0)
 	for n := 0; n < len(found); n++ {
 		i := int(found[n])
-		to = append(to, item{q.keys[i], q.slots[i]})
+		to = append(to, item{key: q.keys[i], slot: q.slots[i]})
 		first := i*arity + 1
 		for c := first; c < min(first+arity, len(q.keys)); c++ {
 			if q.keys[c] < limit {
@@ -144,7 +145,7 @@ func (q *queue) first(n int) []item {
 	if n >= len(q.keys) {
 		all := make([]item, 0, len(q.keys))
 		for i, key := range q.keys {
-			all = append(all, item{key, q.slots[i]})
+			all = append(all, item{key: key, slot: q.slots[i]})
 		}
 		slices.SortFunc(all, func(a, b item) int { return order(a.key, b.key) })
 		return all
@@ -155,7 +156,7 @@ func (q *queue) first(n int) []item {
 	for len(taken) < n {
 		i := int(edge.slots[0])
 		edge.drop(uint32(i))
-		taken = append(taken, item{q.keys[i], q.slots[i]})
+		taken = append(taken, item{key: q.keys[i], slot: q.slots[i]})
 		first := i*arity + 1
 		for c := first; c < min(first+arity, len(q.keys)); c++ {
 			edge.set(uint32(c), q.keys[c])

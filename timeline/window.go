@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"time"
@@ -73,13 +74,50 @@ func (l *Loop) stretch(it item, w *Window) Stretch {
 	}
 }
 
+// sort puts items in the order of their keys, then IDs. IDs of one installation begin alike, and thousands of them are
+// due at one instant: the eight bytes after what all have in common tell nearly all apart without a look at the text.
 func (l *Loop) sort(items []item) {
+	if len(items) < 2 {
+		return
+	}
+	first := l.table.at(items[0].slot).id()
+	common := len(first)
+	for _, it := range items[1:] {
+		common = commonPrefix(first[:common], l.table.at(it.slot).id())
+	}
+	for i := range items {
+		items[i].word = wordAt(l.table.at(items[i].slot).id(), common)
+	}
 	slices.SortFunc(items, func(a, b item) int {
-		if a.key != b.key {
+		switch {
+		case a.key != b.key:
 			return order(a.key, b.key)
+		case a.word < b.word:
+			return -1
+		case a.word > b.word:
+			return 1
 		}
 		return strings.Compare(l.table.at(a.slot).id(), l.table.at(b.slot).id())
 	})
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	if a[:n] == b[:n] {
+		return n
+	}
+	i := 0
+	for a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// wordAt is the eight bytes of s from i on, as a number that sorts as they do.
+func wordAt(s string, i int) uint64 {
+	var word [8]byte
+	copy(word[:], s[i:])
+	return binary.BigEndian.Uint64(word[:])
 }
 
 // Occurrences enumerates the window, by due instant, then ID. Its length is that of the whole backlog: after a long
