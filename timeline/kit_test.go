@@ -182,7 +182,7 @@ const (
 	fails             // an error, nothing written
 	loses             // written, but the answer is an error
 	hangs             // waits until its context ends; nothing written
-	writesLate        // answers after its context ended, and has written then
+	writesLate        // writes a second after its context ended; for bubbles only
 	everFailing       // like fails, and stays in the list
 )
 
@@ -234,6 +234,7 @@ func (s *store) Swap(ctx context.Context, old *timeline.Claim, next timeline.Cla
 		return false, ctx.Err()
 	case writesLate:
 		<-ctx.Done()
+		time.Sleep(time.Second) // of the bubble
 		return s.Claims.Swap(context.WithoutCancel(ctx), old, next)
 	}
 	return false, errStore

@@ -341,7 +341,7 @@ func TestHungCallIsALostClaimNotAHungLoop(t *testing.T) {
 			if a.Leading() {
 				t.Error("it leads, and its store does not answer")
 			}
-			synctest.Wait() // the late write lands
+			time.Sleep(2 * time.Second) // of the bubble: the late write lands
 			a.clock.pass(2 * time.Second)
 			w := a.tick()
 			want(t, w, c.next...)
