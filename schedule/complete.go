@@ -110,7 +110,9 @@ func everyText(expr string) (string, bool) {
 func (t Trigger) complete() Trigger {
 	t.Cron = slices.Clone(t.Cron)
 	for i := range t.Cron {
-		t.Cron[i] = strings.Trim(t.Cron[i], " \t")
+		// Blanks part fields in runs of any length. Other space does not, and is left for cron.Parse to refuse.
+		blank := func(r rune) bool { return r == ' ' || r == '\t' }
+		t.Cron[i] = strings.Join(strings.FieldsFunc(t.Cron[i], blank), " ")
 	}
 	if len(t.Cron) == 1 && t.Every == 0 && !t.Seconds && t.DSTGap == "" && t.DSTRepeat == "" {
 		if text, ok := everyText(t.Cron[0]); ok {

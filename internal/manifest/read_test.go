@@ -182,7 +182,9 @@ func TestDocumentsOfOneFileAreReadInOrder(t *testing.T) {
 	doc := func(name string) string {
 		return `{"apiVersion": "belfry/v1", "kind": "Schedule", "metadata": {"name": "` + name + `"}, "spec": {"trigger": {"at": "2027-01-01T00:00:00Z"}, "target": {"command": {"shell": "echo \ud83d\ude00 \/"}}}}`
 	}
-	yamlDoc := func(name string) string { return strings.ReplaceAll(strings.ReplaceAll(doc(name), `\ud83d\ude00`, "😀"), `\/`, `/`) }
+	yamlDoc := func(name string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(doc(name), `\ud83d\ude00`, "😀"), `\/`, `/`)
+	}
 	for name, text := range map[string]string{
 		"a.json": doc("a") + "\n" + doc("b") + doc("c"),
 		"a.yaml": "\ufeff# first\n---\n" + yamlDoc("a") + "\n---\n---\n# nothing\n---\nnull\n---\n" + yamlDoc("b") + "\n---\n" + yamlDoc("c") + "\n...\n",
