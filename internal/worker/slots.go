@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"sync"
+
+	"github.com/belfryhq/belfry/store"
+)
+
+// slots counts what each pool may still take. A run occupies one from the moment it is taken until its code has ended,
+// held ones included, so that a worker that dies has no more in hand than it could execute (PROTOCOL C12).
+type slots struct {
+	freed chan struct{} // one hint that something was given back
+
+	mu   sync.Mutex
+	free map[string]int
+}
+
+func newSlots(pools map[string]int) *slots {
+	s := &slots{freed: make(chan struct{}, 1), free: map[string]int{}}
+	for pool, n := range pools {
+		s.free[pool] = n
+	}
+	return s
+}
+
+// room lists the pools that may take something; none at all if too much is unwritten.
+func (s *slots) room(pools []string) []store.PoolRoom {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var room []store.PoolRoom
+	for _, pool := range pools {
+		if n := s.free[pool]; n > 0 {
+			room = append(room, store.PoolRoom{Pool: pool, Free: n})
+		}
+	}
+	return room
+}
+
+func (s *slots) take(pool string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free[pool]--
+}
+
+func (s *slots) give(pool string) {
+	s.mu.Lock()
+	s.free[pool]++
+	s.mu.Unlock()
+	s.poke()
+}
+
+// poke tells the taking loop to look again.
+func (s *slots) poke() {
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
