@@ -27,26 +27,24 @@ func (s *Store) Schedules(ctx context.Context, q store.ScheduleQuery) ([]schedul
 		if !d.DeletedAt.IsZero() || d.Tenant != q.Tenant || q.Name != "" && q.Name != d.Name || q.Origin != 0 && q.Origin != d.Origin {
 			continue
 		}
-		item, err := d.shown()
-		if err != nil {
-			return nil, "", err
-		}
-		found = append(found, keyed[schedule.Schedule]{d.Name, item})
+		found = append(found, keyed[schedule.Schedule]{d.Name, d.shown()})
 	}
 	items, next := cut(found, q.Page, false)
 	return items, next, nil
 }
 
-func (d *definition) shown() (schedule.Schedule, error) {
+// shown leaves the spec zero when the stored one cannot be read: one broken row must not hide the others (P6).
+func (d *definition) shown() schedule.Schedule {
 	out := d.Schedule
 	out.Labels, out.Annotations = maps.Clone(d.Labels), maps.Clone(d.Annotations)
 	if d.Pause != nil {
 		p := *d.Pause
 		out.Pause = &p
 	}
-	var err error
-	out.Spec, err = schedule.DecodeSpec(d.spec)
-	return out, err
+	if spec, err := schedule.DecodeSpec(d.spec); err == nil {
+		out.Spec = spec
+	}
+	return out
 }
 
 // Revision returns what a revision said.
