@@ -1,0 +1,89 @@
+package sqlstore
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+
+	"github.com/belfryhq/belfry/run"
+)
+
+// linePage is how many runs of a pool are read at once; they are claimed one by one anyway.
+const linePage = 128
+
+// line merges the claimable runs of several pools, oldest ready first. Each pool is read by its own index, page by
+// page, so that a long backlog costs what is looked at. Pools without room are not read any further.
+type line struct {
+	k     *taker
+	pools []*poolLine
+}
+
+type poolLine struct {
+	pool  string
+	page  []run.Run
+	ended bool
+	at    int64 // the last one read: where the next page begins
+	after run.ID
+}
+
+func newLine(k *taker) *line {
+	l := &line{k: k}
+	for pool := range k.room {
+		l.pools = append(l.pools, &poolLine{pool: pool, at: math.MinInt64})
+	}
+	return l
+}
+
+// next returns the oldest run that is left; false when there is none, or no room.
+func (l *line) next() (*run.Run, bool, error) {
+	var oldest *poolLine
+	for _, p := range l.pools {
+		if l.k.room[p.pool] <= 0 {
+			continue
+		}
+		if err := p.fill(l.k); err != nil {
+			return nil, false, err
+		}
+		if len(p.page) > 0 && (oldest == nil || before(&p.page[0], &oldest.page[0])) {
+			oldest = p
+		}
+	}
+	if oldest == nil {
+		return nil, false, nil
+	}
+	r := &oldest.page[0]
+	oldest.page = oldest.page[1:]
+	return r, true, nil
+}
+
+func before(a, b *run.Run) bool {
+	return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), bytes.Compare(a.ID[:], b.ID[:])) < 0
+}
+
+// selectLine leaves out runs that wait for a lock whatever happens: thousands of them must not hide the one behind
+// them. A run that would be skipped instead stays in, to be skipped.
+const selectLine = `SELECT ` + runColumns + ` FROM belfry_runs r
+	WHERE r.pool = ? AND r.ready_at >= ? AND r.ready_at <= ? AND (r.ready_at > ? OR r.id > ?)
+	AND (r.lock_key = '' OR r.kind = ? AND r.overlap = ? OR NOT EXISTS (
+		SELECT 1 FROM belfry_runs o WHERE o.tenant = r.tenant AND o.lock_held = r.lock_key AND o.id <> r.id))
+	ORDER BY r.ready_at, r.id LIMIT ?`
+
+// overlapSkip is the number of overlap skip in the list of package columns.
+const overlapSkip = 2
+
+func (p *poolLine) fill(k *taker) error {
+	if len(p.page) > 0 || p.ended {
+		return nil
+	}
+	limit := min(k.room[p.pool], linePage)
+	err := k.t.each(func(scan func(...any) error) error {
+		r, err := scanRun(scan)
+		p.page = append(p.page, r)
+		return err
+	}, selectLine, p.pool, p.at, micros(k.reach), p.at, p.after[:], run.Scheduled, overlapSkip, limit)
+	p.ended = len(p.page) < limit
+	if n := len(p.page); n > 0 {
+		p.at, p.after = p.page[n-1].ReadyAt.UnixMicro(), p.page[n-1].ID
+	}
+	return err
+}
