@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,7 +34,63 @@ func testsInTree(t *testing.T) testIndex {
 			index.add(f)
 		}
 	}
+	for pkg, entry := range kits {
+		index.addKit(tree(t), pkg, entry)
+	}
 	return index
+}
+
+// kits are packages of tests that other tests run over what they open, and the
+// function that runs them. A kit's tests stand in a table under unexported
+// names; they are named here like any other: "store/storetest.testX".
+var kits = map[string]string{
+	"store/storetest":    "Run",
+	"timeline/claimtest": "Run",
+}
+
+// addKit adds the functions of a kit that its tables hold. A kit that nobody
+// runs shows nothing: its tests count as skipped.
+func (x testIndex) addKit(files []*sourceFile, pkg, entry string) {
+	idle, listed := true, map[string]bool{}
+	for _, f := range files {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				runs, isSelector := n.Fun.(*ast.SelectorExpr)
+				if f.Test && f.Pkg != pkg && isSelector && runs.Sel.Name == entry && nameOf(runs.X) == path.Base(pkg) {
+					idle = false
+				}
+			case *ast.CompositeLit:
+				for _, e := range n.Elts {
+					if f.Pkg == pkg && nameOf(e) != "" {
+						listed[nameOf(e)] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	for _, f := range files {
+		for _, d := range f.AST.Decls {
+			fn, isFunc := d.(*ast.FuncDecl)
+			if isFunc && f.Pkg == pkg && fn.Recv == nil && listed[fn.Name.Name] {
+				x[pkg+"."+fn.Name.Name] = shownTest{ids: idsIn(f.span(fn)), skipped: idle || skips(fn)}
+			}
+		}
+	}
+}
+
+// nameOf returns the name of an expression that is one, or of the value of a
+// field given by name.
+func nameOf(e ast.Expr) string {
+	if field, isField := e.(*ast.KeyValueExpr); isField {
+		e = field.Value
+	}
+	name, isName := e.(*ast.Ident)
+	if !isName {
+		return ""
+	}
+	return name.Name
 }
 
 func (x testIndex) add(f *sourceFile) {
@@ -232,5 +289,40 @@ func helper() { _ = "S-051" }
 	}
 	if got := index.fill("S-053", "cron.TestGone"); got != todoTest {
 		t.Errorf("fill without a test: %q, want %q", got, todoTest)
+	}
+}
+
+func TestKitsCountOnlyWhileTheyRun(t *testing.T) {
+	t.Parallel()
+	kit, err := parseSource("store/kit/kit.go", []byte(`package kit
+
+var tests = []test{{"a", listed}}
+
+// S-021
+func listed(w *world) {}
+
+// S-022
+func helper() {}
+
+func Run(t *testing.T) {}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := parseSource("store/x_test.go", []byte("package store\n\nfunc TestAll(t *testing.T) { kit.Run(t) }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle, run := testIndex{}, testIndex{}
+	idle.addKit([]*sourceFile{kit}, "store/kit", "Run")
+	run.addKit([]*sourceFile{kit, user}, "store/kit", "Run")
+	if got := idle.naming("S-021"); len(got) > 0 {
+		t.Errorf("a kit that nobody runs shows S-021: %q", got)
+	}
+	if got := run.naming("S-021"); !slices.Equal(got, []string{"store/kit.listed"}) {
+		t.Errorf("S-021 is named by %q, want store/kit.listed", got)
+	}
+	if got := run.naming("S-022"); len(got) > 0 {
+		t.Errorf("a function in no table shows S-022: %q", got)
 	}
 }
