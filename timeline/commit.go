@@ -49,7 +49,7 @@ func (l *Loop) commit(ctx context.Context, s Swapper) (bool, error) {
 	old := l.claim
 	next := old
 	next.CoveredUntil, next.SyncedUntil = l.window.End, l.synced
-	next = l.prepare(next)
+	next = l.prepare(next, commit)
 	v, err := bounded(ctx, l, func(ctx context.Context) (Verdict, error) { return s(ctx, old, next) })
 	switch {
 	case err != nil:

@@ -59,11 +59,17 @@ func (l *Loop) age() time.Duration {
 	return max(l.now().Sub(l.confirmed.wall), l.o.Elapsed()-l.confirmed.elapsed)
 }
 
+// Nonces of commits end in a mark of their own: a commit that landed unseen changed more than the claim.
+const (
+	plain  = "."
+	commit = "!"
+)
+
 // prepare completes a claim that is about to be written and remembers when.
-func (l *Loop) prepare(next Claim) Claim {
+func (l *Loop) prepare(next Claim, kind string) Claim {
 	l.nonces++
 	next.Token = l.o.Token
-	next.Nonce = l.nonceBase + "-" + strconv.FormatUint(l.nonces, 36)
+	next.Nonce = l.nonceBase + "-" + strconv.FormatUint(l.nonces, 36) + kind
 	l.last = attempt{nonce: next.Nonce, wall: l.now(), elapsed: l.o.Elapsed()}
 	next.ExpiresAt = l.last.wall.Add(l.o.Lease)
 	return next
@@ -98,7 +104,7 @@ func (l *Loop) elect(ctx context.Context) error {
 		// Nobody covered anything, so that nothing before now is owed (R-WIN-7), whatever takes effect when.
 		old, next.CoveredUntil, next.SyncedUntil = nil, now, now
 	}
-	next = l.prepare(next)
+	next = l.prepare(next, plain)
 	swapped, err := l.swap(ctx, old, next)
 	switch {
 	case err != nil:
@@ -114,7 +120,7 @@ func (l *Loop) elect(ctx context.Context) error {
 // until the store does.
 func (l *Loop) renew(ctx context.Context) error {
 	old := l.claim
-	next := l.prepare(old)
+	next := l.prepare(old, plain)
 	swapped, err := l.swap(ctx, &old, next)
 	switch {
 	case err == nil && swapped:
@@ -189,8 +195,8 @@ func (l *Loop) refused(ctx context.Context) (bool, error) {
 // adopt makes a record that this loop wrote its state, whether the write was seen to succeed or found later. It
 // reports whether the open window turned out to be committed by it.
 func (l *Loop) adopt(rec Claim) bool {
-	sameEpoch := l.known && l.ours(l.claim) && l.claim.Epoch == rec.Epoch
-	moved := sameEpoch && rec.CoveredUntil.After(l.claim.CoveredUntil)
+	sameEpoch := l.term && l.claim.Epoch == rec.Epoch
+	unseen := sameEpoch && rec.Nonce != l.claim.Nonce && strings.HasSuffix(rec.Nonce, commit)
 	l.claim, l.known = rec, true
 	if rec.ExpiresAt.IsZero() { // a release
 		l.step(false)
@@ -205,13 +211,13 @@ func (l *Loop) adopt(rec Claim) bool {
 	case !sameEpoch:
 		l.term = true
 		l.restart(nanos(rec.CoveredUntil))
-	case moved && l.open && l.window.End.Equal(rec.CoveredUntil):
+	case unseen && l.open && rec.Nonce == l.last.nonce:
 		l.settle(Verdict{Swapped: true})
 		if l.o.Pinned { // the verdict is lost, and only the source knows the pins now
 			l.restart(l.watermark)
 		}
 		return true
-	case moved:
+	case unseen: // of an earlier window
 		l.restart(max(l.watermark, nanos(rec.CoveredUntil)))
 	}
 	return false
@@ -252,7 +258,7 @@ func (l *Loop) release(ctx context.Context) error {
 		return nil
 	}
 	old := l.claim
-	next := l.prepare(old)
+	next := l.prepare(old, plain)
 	next.ExpiresAt = time.Time{}
 	swapped, err := l.swap(ctx, &old, next)
 	l.step(err != nil)

@@ -244,3 +244,45 @@ func TestClockBehindSelectsNoPinned(t *testing.T) {
 	r.clock.pass(time.Minute)
 	wantStretches(t, r.tick(), "b* 59:00 59:00")
 }
+
+// A release whose answer is lost and that was not written: the loop leads on, and what it read meanwhile counts.
+func TestFailedReleaseLeadsOnWithWhatWasReadMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, engine, row("a", "1", every(10*time.Second)))
+	r.turn()
+	r.store.plan(nil, []fault{fails})
+	if err := r.Release(t.Context()); !errors.Is(err, errStore) {
+		t.Fatal(err)
+	}
+	r.src.set(row("b", "1", every(10*time.Second)))
+	r.clock.pass(time.Second)
+	r.reconcile()
+	want(t, r.tick(), "a 12:00:00", "b 12:00:00")
+}
+
+// A commit that moved pins and not the watermark lands late: what it pinned is read again, although nothing of the
+// claim but the nonce tells of it.
+func TestLateCommitOfPinsAloneIsNoticed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, engine, pinned(row("a", "1", every(10*time.Second)), noon.Add(-time.Minute)))
+	wantStretches(t, r.tick(), "a* 59:00 59:00")
+	var land func()
+	_, err := r.CommitIn(t.Context(), func(_ ctx, old, next timeline.Claim) (timeline.Verdict, error) {
+		land = func() {
+			if ok, err := r.store.Swap(t.Context(), &old, next); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			r.src.set(pinned(row("a", "1", every(10*time.Second)), noon.Add(-20*time.Second)))
+		}
+		return timeline.Verdict{}, errStore
+	})
+	if !errors.Is(err, errStore) {
+		t.Fatal(err)
+	}
+	wantStretches(t, r.tick(), "a* 59:00 59:00")
+	land()
+	if ok, err := r.Commit(t.Context()); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	wantStretches(t, r.tick(), "a* 59:40 59:40")
+}
