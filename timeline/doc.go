@@ -21,10 +21,10 @@
 //
 // # Windows
 //
-// A window is half open, from the watermark to the horizon, now + Options.Lead cut down to the microsecond. It is fixed when it is
-// selected and never compared with the clock again. The next window opens where the last committed one closed, so that
-// every occurrence is in exactly one committed window, however late or early the loop wakes and wherever the clock is
-// set to. A window that is not committed is selected again, with what has come due meanwhile.
+// A window is half open, from the watermark to the horizon: now + Options.Lead, cut down to the microsecond. It is
+// fixed when it is selected and never compared with the clock again. The next window opens where the last committed one
+// closed, so that every occurrence is in exactly one committed window, however late or early the loop wakes and
+// wherever the clock is set to. A window that is not committed is selected again, with what has come due meanwhile.
 //
 // A definition whose coverage differs from the watermark has its own. In pure mode that is one that took effect when
 // whoever committed could not know it: it is covered from then on, once, no further back than Options.Recover. An edit

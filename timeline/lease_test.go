@@ -382,7 +382,7 @@ func TestWriteLandingAfterTheReloadIsOwn(t *testing.T) {
 	}
 }
 
-// S-011: with a store that never answers, every call returns in time and the goroutines left behind are bounded.
+// With a store that never answers, every call returns in time and the goroutines left behind are bounded.
 func TestDeadStoreIsNotAskedForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -413,7 +413,7 @@ func TestDeadStoreIsNotAskedForEver(t *testing.T) {
 	})
 }
 
-// S-030, R-LEAD-12: a process that was restarted under its own token does not wait for its own lease.
+// R-LEAD-12: a process that was restarted under its own token does not wait for its own lease.
 func TestOwnOldClaimIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	o := lease6

@@ -105,7 +105,8 @@ func TestPinnedAreDeferredAboveTheBound(t *testing.T) {
 	o.MaxPinned = 10
 	var rows []timeline.Row
 	for i := range 25 {
-		rows = append(rows, pinned(row(fmt.Sprintf("s%02d", i), "1", trigger.At(noon.Add(-time.Duration(i)*time.Minute))), noon.Add(-time.Hour)))
+		once := trigger.At(noon.Add(-time.Duration(i) * time.Minute))
+		rows = append(rows, pinned(row(fmt.Sprintf("s%02d", i), "1", once), noon.Add(-time.Hour)))
 	}
 	rows = append(rows, pinned(row("never", "1", trigger.At()), noon.Add(-time.Hour)))
 	r := newRig(t, o, rows...)
@@ -181,7 +182,8 @@ func TestRepeatedRowMovesThePinOnlyBack(t *testing.T) {
 // before anything is selected.
 func TestLostVerdictIsReadAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, engine, row("a", "1", every(10*time.Second)), pinned(row("b", "1", every(10*time.Second)), noon.Add(-time.Minute)))
+	r := newRig(t, engine, row("a", "1", every(10*time.Second)),
+		pinned(row("b", "1", every(10*time.Second)), noon.Add(-time.Minute)))
 	r.turn()
 	r.clock.pass(time.Second)
 	wantStretches(t, r.tick(), "a 00:00 00:00", "b 00:00 00:00")

@@ -148,7 +148,7 @@ func theFirstRecordHasOneWriter(t *testing.T, s timeline.ClaimStore) {
 	}
 }
 
-// S-030, R-LEAD-7: many replicas, one holder, again and again.
+// R-LEAD-7: many replicas, one holder, again and again.
 func concurrentSwapsHaveOneWinner(t *testing.T, s timeline.ClaimStore) {
 	have := sample(0)
 	if !swap(t, s, nil, have) {
