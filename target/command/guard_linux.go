@@ -32,7 +32,7 @@ func GuardMain() {
 		deaths: make(chan death),
 	}
 	g.run()
-	os.Exit(0)
+	unix.Exit(0) // without what os.Exit may wait for
 }
 
 func isSocket(fd int) bool {
