@@ -46,7 +46,7 @@ func Read(file string, r io.Reader, o Options) (Crontab, error) {
 	for line := range strings.Lines(string(text)) {
 		c.line++
 		c.read(strings.TrimRight(line, "\r\n"))
-		if c.full {
+		if c.full || len(c.problems) > manifest.MaxProblems {
 			break
 		}
 	}

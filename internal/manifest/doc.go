@@ -9,8 +9,8 @@
 // duplicates would be lost. JSON is turned into the same nodes by a reader of its own: JSON is not quite a part of
 // YAML (an escaped surrogate pair is an error there).
 //
-// Limits: MaxBytes a file, MaxDocuments documents, maxAliases uses of an alias in a document, maxDepth levels,
-// maxProblems problems reported.
+// Limits: MaxBytes a file, MaxDocuments documents, maxAliases uses of an alias in a document, maxDepth levels
+// of JSON (the YAML parser has its own limit of 10,000), MaxProblems problems reported.
 //
 // It also holds the types that every reader of files shares (Item, Place, Problem, Error); package crontab uses them.
 package manifest

@@ -65,8 +65,8 @@ func path(pointer string) string {
 	return b.String()
 }
 
-// maxProblems bounds what is reported about one file; nobody reads more.
-const maxProblems = 100
+// MaxProblems bounds what is reported about one file; nobody reads more. Readers stop when they have found more.
+const MaxProblems = 100
 
 // Error lists everything that is wrong with one file, or with a set of files, in the order of lines. It is never empty.
 type Error struct {
@@ -83,7 +83,7 @@ func NewError(file string, problems []Problem) error {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	shown := problems[:min(len(problems), maxProblems)]
+	shown := problems[:min(len(problems), MaxProblems)]
 	return &Error{File: file, Problems: shown, More: len(shown) < len(problems)}
 }
 

@@ -15,8 +15,10 @@ import (
 	"github.com/belfryhq/belfry/schedule"
 )
 
-// maxDepth is how deep mappings and lists may be nested; a manifest needs five levels.
+// maxDepth is how deep objects and arrays may be nested; a manifest needs five levels.
 const maxDepth = 100
+
+var errLimit = errors.New("there are more")
 
 // A jsonReader turns JSON into nodes with places.
 type jsonReader struct {
@@ -75,7 +77,7 @@ func (r *jsonReader) value(depth int) (*yaml.Node, error) {
 		n.Tag, n.Value = "!!null", "null"
 	case json.Delim:
 		if depth >= maxDepth {
-			return nil, r.problem(fmt.Errorf("is nested deeper than %d levels", maxDepth), depth)
+			return nil, r.problem(fmt.Errorf("%w than %d levels of objects and arrays", errLimit, maxDepth), depth)
 		}
 		return r.container(n, v, depth)
 	}
@@ -127,5 +129,9 @@ func (r *jsonReader) problem(err error, depth int) error {
 		at = min(max(int(syntax.Offset)-1, 0), len(r.text))
 	}
 	line, column := r.place(at)
-	return located{Problem{Place{r.file, line, column}, schedule.Problem{Code: schedule.CodeSyntax, Message: "is not JSON: " + err.Error()}}}
+	p := schedule.Problem{Code: schedule.CodeSyntax, Message: "is not JSON: " + err.Error()}
+	if errors.Is(err, errLimit) {
+		p.Code, p.Message = schedule.CodeLimit, err.Error()
+	}
+	return located{Problem{Place{r.file, line, column}, p}}
 }

@@ -40,7 +40,7 @@ func Read(file string, r io.Reader, d schedule.Defaults) ([]Item, error) {
 				Code: schedule.CodeLimit, Message: fmt.Sprintf("there are more than %d documents", MaxDocuments)}})
 			break
 		}
-		if len(problems) > maxProblems {
+		if len(problems) > MaxProblems {
 			break
 		}
 		if isNull(node) {

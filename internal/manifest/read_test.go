@@ -240,13 +240,18 @@ func TestLimitsAreNamed(t *testing.T) {
 	for c := 'b'; c < 'z'; c++ {
 		laughs += fmt.Sprintf("  %c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10), ","))
 	}
+	var manyKeys strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&manyKeys, "k%d: v\n", i)
+	}
 	for name, c := range map[string]struct{ text, want string }{
 		"long.yaml":     {strings.Repeat("#", MaxBytes+1), "long.yaml: is longer than 8388608 bytes"},
 		"many.yaml":     {strings.Repeat("--- 1\n", 200), "many.yaml has more than 100 problems"},
 		"aliases.yaml":  {head + "  description: &d x\n  trigger: {cron: [" + strings.Repeat("*d,", 1001) + "]}\n", "more than 1000 uses of an alias in one document"},
 		"laughs.yaml":   {laughs, "laughs.yaml:6:3: spec.a: there is no such key"},
 		"cycle.yaml":    {head + "  trigger: &t {cron: [*t]}\n", "cycle.yaml:6:"},
-		"deep.json":     {strings.Repeat("[", 200), "nested deeper than 100 levels"},
+		"deep.json":     {strings.Repeat("[", 200), "there are more than 100 levels of objects and arrays"},
+		"keys.yaml":     {manyKeys.String(), "keys.yaml has more than 100 problems"},
 		"deep.yaml":     {strings.Repeat("[", 200_000), "deep.yaml:"},
 		"nul.yaml":      {"a: b\nc: \x00", "nul.yaml:2:4: a NUL character: this is not a text file"},
 		"latin.yaml":    {"a: caf\xe9", "latin.yaml:1:7: byte 0xe9 is not UTF-8"},
@@ -308,7 +313,7 @@ func FuzzRead(f *testing.F) {
 		name := map[bool]string{false: "f.yaml", true: "f.json"}[asJSON]
 		items, err := read(name, text)
 		var e *Error
-		if err != nil && (!errors.As(err, &e) || len(items) > 0 || len(e.Problems) == 0 || len(e.Problems) > maxProblems) {
+		if err != nil && (!errors.As(err, &e) || len(items) > 0 || len(e.Problems) == 0 || len(e.Problems) > MaxProblems) {
 			t.Fatalf("%d items and error %v", len(items), err)
 		}
 		for _, item := range items {

@@ -28,7 +28,13 @@ type key struct {
 	read func(pointer string, n *yaml.Node)
 }
 
+// full reports that there are more problems than anybody reads; looking for another is only work.
+func (r *reader) full() bool { return len(r.problems) > MaxProblems }
+
 func (r *reader) add(n *yaml.Node, pointer, code, message string) *schedule.Problem {
+	if r.full() {
+		return &schedule.Problem{}
+	}
 	p := Problem{Place{r.file, n.Line, n.Column}, schedule.Problem{Pointer: pointer, Code: code, Message: message}}
 	r.problems = append(r.problems, p)
 	return &r.problems[len(r.problems)-1].Problem
@@ -76,8 +82,8 @@ func (r *reader) mapping(pointer string, n *yaml.Node, keys []key) bool {
 
 // pairs calls do for each key of a mapping once.
 func (r *reader) pairs(pointer string, n *yaml.Node, do func(name, at string, keyNode, value *yaml.Node)) {
-	first := make(map[string]*yaml.Node, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	first := make(map[string]*yaml.Node)
+	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
 		keyNode, value := r.resolve(n.Content[i]), n.Content[i+1]
 		if keyNode.Kind != yaml.ScalarNode || keyNode.ShortTag() != "!!str" {
 			p := r.add(keyNode, pointer, schedule.CodeWrongType, fmt.Sprintf("a key must be a text, not %s", kind(keyNode)))
@@ -232,6 +238,9 @@ func (r *reader) list(each func(pointer string, n *yaml.Node)) func(string, *yam
 			return
 		}
 		for i, element := range n.Content {
+			if r.full() {
+				return
+			}
 			at := pointer + "/" + strconv.Itoa(i)
 			element = r.resolve(element)
 			r.at[at] = element
@@ -258,7 +267,7 @@ func (r *reader) texts(into *map[string]string) func(string, *yaml.Node) {
 			r.wrongType(n, pointer, "a mapping")
 			return
 		}
-		*into = make(map[string]string, len(n.Content)/2)
+		*into = make(map[string]string)
 		r.pairs(pointer, n, func(name, at string, _, value *yaml.Node) {
 			if text, ok := r.scalarText(at, value); ok {
 				(*into)[name] = text
