@@ -22,6 +22,8 @@ import (
 	"github.com/belfryhq/belfry/timeline"
 )
 
+var bubble clock.Clock = clock.Bubble{}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is one test's store with one schedule whose job the test writes, and the workers that the test starts.
