@@ -131,21 +131,21 @@ func (t Trigger) complete() Trigger {
 	return t
 }
 
-func (c Command) complete() Command {
-	c.Argv, c.Env = slices.Clone(c.Argv), cloneMap(c.Env)
-	c.Shell = strings.TrimRight(c.Shell, "\n") // a block scalar of YAML ends in a newline
-	if c.Shell != "" {
-		fill(&c.Interpreter, defaultInterpreter)
+func (t Command) complete() Command {
+	t.Argv, t.Env = slices.Clone(t.Argv), cloneMap(t.Env)
+	t.Shell = strings.TrimRight(t.Shell, "\n") // a block scalar of YAML ends in a newline
+	if t.Shell != "" {
+		fill(&t.Interpreter, defaultInterpreter)
 	}
-	fillOrNone(&c.OutputLimit, defaultOutputLimit)
-	fillOrNone(&c.KillGrace, defaultKillGrace)
-	if c.SuccessCodes == nil {
-		c.SuccessCodes = []int{0}
+	fillOrNone(&t.OutputLimit, defaultOutputLimit)
+	fillOrNone(&t.KillGrace, defaultKillGrace)
+	if t.SuccessCodes == nil {
+		t.SuccessCodes = []int{0}
 	}
-	c.SuccessCodes = slices.Clone(c.SuccessCodes)
-	slices.Sort(c.SuccessCodes)
-	c.SuccessCodes = slices.Compact(c.SuccessCodes)
-	return c
+	t.SuccessCodes = slices.Clone(t.SuccessCodes)
+	slices.Sort(t.SuccessCodes)
+	t.SuccessCodes = slices.Compact(t.SuccessCodes)
+	return t
 }
 
 // cloneMap returns nil for an empty map, so that equal specs have one text.

@@ -12,7 +12,7 @@ import (
 // without units that are zero out ("1m30s", "24h", "0s").
 type Duration time.Duration
 
-// None, set before Complete, says "no limit" (Timeout, MaxCatchupAge), "at once" (KillGrace) or "keep nothing"
+// None is set before Complete to say "no limit" (Timeout, MaxCatchupAge), "at once" (KillGrace) or "keep nothing"
 // (OutputLimit), where a plain zero would take the default. A completed Spec holds a zero in its place. No text reads
 // as None.
 const None = math.MinInt64

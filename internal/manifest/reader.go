@@ -107,10 +107,10 @@ func (r *reader) pairs(pointer string, n *yaml.Node, do func(name, at string, ke
 
 // kind is what a person calls the type of a node.
 func kind(n *yaml.Node) string {
-	switch {
-	case n.Kind == yaml.SequenceNode:
+	switch n.Kind {
+	case yaml.SequenceNode:
 		return "a list"
-	case n.Kind == yaml.MappingNode:
+	case yaml.MappingNode:
 		return "a mapping"
 	}
 	switch tag := n.ShortTag(); tag {
