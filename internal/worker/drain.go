@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/belfryhq/belfry/store"
@@ -27,7 +28,7 @@ func (l *life) drain() {
 	// Commands are dead when this time is over, their guards see to that. A job that goes on regardless keeps its place
 	// in its pool, and its outcome will be refused.
 	wait := stopWait
-	if context.Cause(l.ctx) == target.ErrLeaseLost {
+	if errors.Is(context.Cause(l.ctx), target.ErrLeaseLost) {
 		wait = max(hardPart(l.w.o.Lease)-l.age(), 0)
 	}
 	if !awaitEnd(ended, wait) {

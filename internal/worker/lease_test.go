@@ -65,7 +65,7 @@ func TestUnrenewedLeaseEndsTheWork(t *testing.T) {
 		down.Store(false)
 		time.Sleep(time.Minute)
 		stop()
-		if got := cause.Load(); got != target.ErrLeaseLost {
+		if got, _ := cause.Load().(error); !errors.Is(got, target.ErrLeaseLost) {
 			w.Errorf("the work was ended because of %v", got)
 		}
 		const lease = 10 * time.Second

@@ -26,13 +26,13 @@ type call struct {
 
 	stdin string
 	title [2]string // run and schedule, for people who look at a list of processes
-	// fault is why the command cannot be started at all; the guard is then not asked.
-	fault error
+	// unfit is why the command cannot be started at all; the guard is then not asked.
+	unfit error
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// build makes a delivery's command ready. What is wrong with it is kept for the start to report, as a shell would.
+// build makes a delivery's command ready. What is wrong with it is told when the run starts, as a shell would.
 func (t *Target) build(d target.Delivery) *call {
 	spec := d.Spec.Command
 	env := t.environment(d)
@@ -56,7 +56,7 @@ func (t *Target) build(d target.Delivery) *call {
 		c.Dir = raw(homeOf(env))
 	}
 	file, err := lookPath(string(c.Argv[0]), lookup(env, "PATH"))
-	c.Path, c.fault = raw(file), err
+	c.Path, c.unfit = raw(file), err
 	return c
 }
 
@@ -121,7 +121,7 @@ func lookPath(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
-	refused := error(os.ErrNotExist)
+	refused := os.ErrNotExist
 	for dir := range strings.SplitSeq(path, ":") {
 		if !filepath.IsAbs(dir) {
 			continue // a relative entry would mean whatever the directory of the day holds

@@ -54,6 +54,9 @@ func (t *Target) Run(ctx context.Context, d target.Delivery) target.Result {
 		return target.Interrupted(context.Cause(ctx))
 	}
 	c := t.build(d)
+	if c.unfit != nil {
+		return result(end{startup: c.unfit}, nil, d.Spec.Command)
+	}
 	out := newCapture(int64(d.Spec.Command.OutputLimit), d.Stdout, d.Stderr)
 	p, err := start(c, out)
 	if err != nil {

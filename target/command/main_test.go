@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -106,5 +105,3 @@ func timeout(t *testing.T, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
-
-func lines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }

@@ -17,14 +17,10 @@ import (
 )
 
 func start(c *call, out *capture) (process, error) {
-	switch {
-	case c.fault != nil:
-		return notStarted(c.fault), nil
-	case fault.Without("guard-process"):
+	if fault.Without("guard-process") {
 		return startPlain(c, out)
-	default:
-		return startGuarded(c, out)
 	}
+	return startGuarded(c, out)
 }
 
 // guarded is a command under its guard, seen from the server. The two talk over a pair of sockets; when the server's
