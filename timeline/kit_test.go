@@ -96,6 +96,7 @@ type source struct {
 	makes  []string         // what Make was called for
 	reads  []string         // "snapshot" or "since"
 	onRow  func()           // called before each row of a snapshot
+	quiet  bool             // a snapshot whose context has ended just stops
 }
 
 var errSource = errors.New("the source is broken")
@@ -104,12 +105,15 @@ func row(id, version string, trigger any) timeline.Row {
 	return timeline.Row{ID: id, Version: version, Data: trigger}
 }
 
-func (s *source) Snapshot(context.Context) iter.Seq2[timeline.Row, error] {
+func (s *source) Snapshot(ctx context.Context) iter.Seq2[timeline.Row, error] {
 	s.reads = append(s.reads, "snapshot")
 	return func(yield func(timeline.Row, error) bool) {
 		for i, r := range slices.Clone(s.rows) {
 			if s.onRow != nil {
 				s.onRow()
+			}
+			if s.quiet && ctx.Err() != nil {
+				return
 			}
 			if s.failAt > 0 && i == s.failAt {
 				yield(timeline.Row{}, errSource)

@@ -227,7 +227,6 @@ func (l *Loop) adopt(rec Claim) bool {
 func (l *Loop) restart(watermark int64) {
 	l.watermark = watermark
 	l.open, l.resync = false, true
-	l.resyncs++
 }
 
 // lose gives leadership up to whoever holds the record.

@@ -199,6 +199,10 @@ func TestHeartbeatGuardBelievesTheLargerClock(t *testing.T) {
 	if a.Leading() {
 		t.Error("it believes a wall clock that was set back")
 	}
+	a.store.plan(nil, []fault{everFailing})
+	if _, ok, _ := a.Tick(t.Context()); ok {
+		t.Error("it selects on a lease of 9 s ago, by elapsed time")
+	}
 	b := newRig(t, o, row("x", "1", every(time.Second)))
 	b.turn()
 	b.clock.step(9 * time.Second) // elapsed 0, wall 9 s
@@ -207,7 +211,7 @@ func TestHeartbeatGuardBelievesTheLargerClock(t *testing.T) {
 	}
 	b.store.plan(nil, []fault{everFailing})
 	if _, ok, _ := b.Tick(t.Context()); ok {
-		t.Error("it selects on a lease of 9 s ago")
+		t.Error("it selects on a lease of 9 s ago, by the wall clock")
 	}
 }
 

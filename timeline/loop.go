@@ -44,7 +44,6 @@ type Loop struct {
 	from      map[uint32]int64 // where an entry's own coverage starts, if not at the watermark
 	term      bool             // the queues are kept, for claim.Epoch; also while unsure makes leading false
 	resync    bool             // a full snapshot has to be read before the next selection (PROTOCOL A3)
-	resyncs   int              // how often that came up
 	eager     bool             // pinned entries may have something to settle now
 	failed    bool             // the last call failed: pause before the next one
 	due       []item           // scratch of selection

@@ -68,16 +68,14 @@ func (l *Loop) sync(ctx context.Context, full bool) error {
 	if err != nil {
 		return fmt.Errorf("read definitions: %w", err)
 	}
-	replace, resyncs := l.resync && l.term, l.resyncs
+	replace := l.resync && l.term
 	if err := l.apply(ctx, d, replace); err != nil {
 		return fmt.Errorf("apply definitions: %w", err)
 	}
 	l.lastSync = now
 	if full {
 		l.lastFull = now
-		if replace && resyncs == l.resyncs {
-			l.resync = false
-		}
+		l.resync = l.resync && !replace
 	}
 	return nil
 }
