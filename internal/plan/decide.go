@@ -234,10 +234,14 @@ func (d *decider) onTime(from time.Time) {
 // while the grace depends on the successor only, so one border parts the stretch for any one cadence; where the cadence
 // changes within the last minute, the first occurrence that is on time sets it.
 func (d *decider) lateUntil(from time.Time) time.Time {
-	least := 2 * d.Lease
 	if d.policy.MisfireGrace != nil {
 		return clamp(d.OpenedAt.Add(-time.Duration(*d.policy.MisfireGrace)), from, d.To)
 	}
+	return clamp(d.graceBorder(from), from, d.To)
+}
+
+func (d *decider) graceBorder(from time.Time) time.Time {
+	least := 2 * d.Lease
 	certain := clamp(d.OpenedAt.Add(-max(DefaultGrace, least)), from, d.To)
 	var last time.Time
 	for _, due := range d.Definition.each(certain, earlier(d.To, d.OpenedAt)) {
@@ -247,14 +251,14 @@ func (d *decider) lateUntil(from time.Time) time.Time {
 		last = due
 	}
 	if last.IsZero() {
-		return earlier(d.OpenedAt, d.To)
+		return d.OpenedAt
 	}
 	next, ok := d.Definition.Next(last)
 	if !ok {
 		next = last.Add(DefaultGrace)
 	}
 	if d.late(last, next, least) {
-		return earlier(d.OpenedAt, d.To)
+		return d.OpenedAt
 	}
 	return last
 }

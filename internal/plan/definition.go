@@ -21,7 +21,6 @@ type Definition struct {
 	Deleted bool
 	Pin     time.Time // as the row had it; zero: rides the watermark
 	Opened  time.Time // when the backlog behind Pin was found; zero: it has not been
-	Unpin   bool      // the row carries a pin, a dirty mark or a quarantine that a covering commit clears
 	Broken  string    // why the newest revision cannot be evaluated; "" when it can
 	spans   []span
 }
@@ -40,7 +39,6 @@ func Build(row schedule.Row) *Definition {
 	d := &Definition{
 		ID: row.ID, Tenant: row.Tenant, Change: row.Change, Deleted: row.Deleted,
 		Pin: row.Pin, Opened: row.OpenedAt,
-		Unpin: row.Dirty || !row.Pin.IsZero() || row.Quarantine != "",
 		spans: make([]span, 0, len(row.Spans)),
 	}
 	for _, s := range row.Spans {

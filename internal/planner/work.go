@@ -83,7 +83,7 @@ func (p *Planner) decideStretch(ctx context.Context, out *work, s timeline.Stret
 	if err != nil {
 		return err
 	}
-	e.plan.Unpin = s.Pinned || d.Unpin
+	e.plan.Unpin = s.Pinned
 	out.plans = append(out.plans, e)
 	return nil
 }
