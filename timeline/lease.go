@@ -25,7 +25,8 @@ type guard struct {
 }
 
 func (g *guard) holds(o Options) bool {
-	return g.on.Load() && nanos(o.Clock.Now()) < g.wall.Load() && int64(o.Elapsed()) < g.elapsed.Load()
+	young := nanos(o.Clock.Now()) < g.wall.Load() && int64(o.Elapsed()) < g.elapsed.Load()
+	return g.on.Load() && (young || unguarded())
 }
 
 // lead reports whether this loop leads and may select: it settles what is unknown, renews when that is due, and takes
@@ -47,7 +48,7 @@ func (l *Loop) lead(ctx context.Context) (bool, error) {
 	if err == nil {
 		return l.leading, nil
 	}
-	if l.leading && l.age() < l.o.guard() {
+	if l.leading && (l.age() < l.o.guard() || unguarded()) {
 		l.o.OnError(StageLease, "", err) // the lease still holds; the next tick tries again
 		return true, nil
 	}
