@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -37,6 +38,25 @@ func BenchmarkParse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The costliest inputs of the greatest length; each is to take less than a millisecond.
+func BenchmarkParseLongest(b *testing.B) {
+	for _, unit := range []string{"*,", "0-59,", "31,", "*/1,", "9"} {
+		for field, name := range []string{"minute", "day"} {
+			fields := []string{"*", "*", "*", "*", "*"}
+			fields[2*field] = strings.TrimSuffix(strings.Repeat(unit, (MaxLength-8)/len(unit)), ",")
+			text := strings.Join(fields, " ")
+			b.Run(unit+name, func(b *testing.B) {
+				for b.Loop() {
+					e, err := Parse(text, Options{})
+					if (e == nil) == (err == nil) {
+						b.Fatal("neither read nor refused")
+					}
+				}
+			})
+		}
 	}
 }
 

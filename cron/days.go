@@ -77,17 +77,14 @@ func nearestWeekdayBefore(d, first int) int {
 	return d
 }
 
-// possible tells whether any date can match. Every month that has the right length
-// begins on each weekday somewhere in the 400 years of the calendar, so 7 beginnings
-// and at most 2 lengths for each of 12 months are all there is.
+// possible tells whether any date can match. Every month begins on each weekday
+// somewhere in the 400 years of the calendar, in a leap year too, and a shorter
+// February has no day that a longer one lacks: so 7 beginnings of 12 months are all
+// there is.
 func (e *Expr) possible() bool {
 	for month := 1; month <= 12; month++ {
-		if e.months>>month&1 == 0 {
-			continue
-		}
-		length := monthLength(2000, month) // the most days the month can have
 		for first := range 7 {
-			if e.days(first, length) != 0 || month == 2 && e.days(first, 28) != 0 {
+			if e.months>>month&1 != 0 && e.days(first, monthLength(2000, month)) != 0 {
 				return true
 			}
 		}

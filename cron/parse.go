@@ -34,7 +34,8 @@ func (p *parser) add(el element) {
 	case p.count < len(p.few):
 		p.few[p.count] = el
 	case p.count == len(p.few):
-		p.many = append(p.few[:len(p.few):len(p.few)], el)
+		p.many = append(make([]element, 0, 4*len(p.few)), p.few[:]...)
+		p.many = append(p.many, el)
 	default:
 		p.many = append(p.many, el)
 	}

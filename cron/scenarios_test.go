@@ -205,18 +205,17 @@ func TestS067LeapDays(t *testing.T) {
 			t.Errorf("after %s comes %s, want %s", from, next, want)
 		}
 	}
-	// Of the leap days between 2080 and 2120 those after 2096 wait for 2104, so that
-	// the fifth Monday of a February is forty years away: 1 February is a Monday in
-	// 2072 + 4k only every 28 years.
+	// A leap February begins on a Monday every 28 years. A year without its leap day
+	// (2100, 2200, 2300) moves the weekdays on, which makes one of the waits 40 years.
 	fifth := parse(t, "0 0 ? 2 MON#5", Options{})
-	longest := time.Duration(0)
-	before := at(t, "2000-01-01T00:00:00Z")
-	for o := range fifth.Between(before, at(t, "2400-01-01T00:00:00Z"), nil) {
-		longest = max(longest, o.Sub(before))
-		before = o
-	}
-	if years := longest.Hours() / 24 / 365.2425; years < 39.9 || years > 40.1 {
-		t.Errorf("the longest wait is %.2f years, want 40", years)
+	for _, z := range []*time.Location{time.UTC, zone(t, "Europe/Berlin")} {
+		longest, before := time.Duration(0), at(t, "2000-01-01T00:00:00Z")
+		for o, ok := fifth.Next(before, z); ok && o.Year() < 2400; o, ok = fifth.Next(o, z) {
+			longest, before = max(longest, o.Sub(before)), o
+		}
+		if years := longest.Hours() / 24 / 365.2425; years < 39.9 || years > 40.1 || before.Year() < 2360 {
+			t.Errorf("%s: the longest wait is %.2f years, want 40; the last is %s", z, years, before)
+		}
 	}
 }
 
@@ -251,6 +250,28 @@ func TestS069EitherDayIsSaidAndDone(t *testing.T) {
 	}
 	if w := e.Warnings(at(t, "2028-01-01T00:00:00Z"), at(t, "2029-01-01T00:00:00Z"), nil); len(w) == 0 || w[0].Code != CodeEitherDay {
 		t.Errorf("warnings: %+v", w)
+	}
+}
+
+// R-TZ-5 with seconds: the first and the last second of a gap are late, and the
+// seconds on either side of it are on time.
+func TestEverySecondOfAGapIsLate(t *testing.T) {
+	t.Parallel()
+	z := zone(t, "America/New_York")
+	for text, want := range map[string]string{
+		"59 59 1 * * *": "2027-03-14T01:59:59-05:00",
+		"0 0 2 * * *":   "2027-03-14T03:00:00-04:00",
+		"59 59 2 * * *": "2027-03-14T03:59:59-04:00",
+		"0 0 3 * * *":   "2027-03-14T03:00:00-04:00",
+		"59 59 3 * * *": "2027-03-14T03:59:59-04:00",
+		"0 0 4 * * *":   "2027-03-14T04:00:00-04:00",
+	} {
+		e, w := parse(t, text, Options{Seconds: true}), at(t, want)
+		next, _ := e.Next(w.Add(-1), z)
+		prev, _ := e.Prev(w.Add(1), z)
+		if !next.Equal(w) || !prev.Equal(w) || !e.Match(w, z) {
+			t.Errorf("%s: Next %s, Prev %s, want %s", text, next, prev, want)
+		}
 	}
 }
 

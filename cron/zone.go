@@ -40,12 +40,13 @@ type segment struct {
 // gap is how many seconds the clocks skip at the segment's start, 0 if they do not.
 func (s *segment) gap() int64 { return max(0, s.offset-s.before) }
 
-// repeated is the local time from which on a local time is read for the first time
-// in this segment; below it, the segment before has already shown it.
-func (s *segment) repeated() int64 { return s.start + max(s.before, s.offset) }
+// repeated is the local time below which the segment before has shown a local time
+// of this one already.
+func (s *segment) repeated() int64 { return s.start + s.before }
 
-// unrepeated is the local time below which the segment after shows nothing again.
-func (s *segment) unrepeated() int64 { return s.end + min(s.after, s.offset) }
+// unrepeated is the local time from which on the segment after shows a local time of
+// this one again.
+func (s *segment) unrepeated() int64 { return s.end + s.after }
 
 // segmentAt finds the segment that holds the instant u. A nil zone is UTC.
 func segmentAt(zone *time.Location, u int64) segment {
