@@ -18,7 +18,9 @@ type Row struct {
 	// definition covers it from there, once. Ignored under Options.Pinned.
 	ActiveFrom time.Time
 	// Pin says where this row's own coverage stands, under Options.Pinned: everything from here on is unsettled,
-	// whatever the claim's watermark says. Zero: the row rides the watermark.
+	// whatever the claim's watermark says. Zero: the row rides the watermark. A row whose version is known moves a pin
+	// only back; a later or a missing one counts when a new leader, or one that missed a commit's verdict, reads the
+	// full set.
 	Pin time.Time
 	// Data is carried to Source.Make.
 	Data any
