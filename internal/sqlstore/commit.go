@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/belfryhq/belfry/internal/fault"
@@ -46,19 +48,21 @@ func (s *Store) commit(t *tx, c store.Commit) (done store.Committed, err error) 
 		return done, errors.Join(err, store.ErrFenced)
 	}
 	crash("commit", ".claim")
-	runs := runInserter{t: t, now: now, epoch: c.Next.Epoch}
-	for i := range c.Plans {
-		p := &c.Plans[i]
-		planned, err := s.carryOut(t, p, &runs)
+	runs := newRunInserter(t, now, c.Next.Epoch)
+	for plans := range slices.Chunk(c.Plans, planChunk) {
+		rows, err := readPlanned(t, plans)
 		if err != nil {
 			return done, err
 		}
-		if !planned {
-			done.LeftOut = append(done.LeftOut, p.Schedule)
+		for i := range plans {
+			planned, err := carryOut(&plans[i], rows[plans[i].Schedule], runs)
+			if err != nil {
+				return done, err
+			}
+			if !planned {
+				done.LeftOut = append(done.LeftOut, plans[i].Schedule)
+			}
 		}
-	}
-	if err := runs.flush(); err != nil {
-		return done, err
 	}
 	crash("commit", ".runs")
 	done.Inserted, done.Duplicate = runs.inserted, runs.given-runs.inserted
@@ -79,15 +83,37 @@ type planned struct {
 	quarantine string
 }
 
-// carryOut does what one plan says. It reports false when the schedule changed since it was planned; then only its pin
-// is written (PROTOCOL A3).
-func (s *Store) carryOut(t *tx, p *store.Plan, runs *runInserter) (bool, error) {
-	var row planned
-	found, err := t.one(into(&row.change, instant{&row.pin}, &row.dirty, &row.quarantine),
-		`SELECT change, pin_at, COALESCE(dirty, 0), quarantine FROM belfry_schedules WHERE id = ?`, p.Schedule[:])
+// planChunk is how many schedules are read by one statement.
+const planChunk = 32
+
+var selectPlanned = `SELECT id, change, pin_at, COALESCE(dirty, 0), quarantine FROM belfry_schedules WHERE id IN (?` +
+	strings.Repeat(", ?", planChunk-1) + `)`
+
+// readPlanned reads the schedules of a chunk of plans again, in the transaction that acts on them (PROTOCOL A3). The
+// places of a short chunk are filled by its last schedule, so that one statement serves all.
+func readPlanned(t *tx, plans []store.Plan) (map[schedule.ID]*planned, error) {
+	rows := make(map[schedule.ID]*planned, len(plans))
+	args := make([]any, planChunk)
+	for i := range args {
+		args[i] = plans[min(i, len(plans)-1)].Schedule[:]
+	}
+	err := t.each(func(scan func(...any) error) error {
+		var id schedule.ID
+		var p planned
+		err := scan(scheduleID(&id), &p.change, instant{&p.pin}, &p.dirty, &p.quarantine)
+		rows[id] = &p
+		return err
+	}, selectPlanned, args...)
+	return rows, err
+}
+
+// carryOut does what one plan says. It reports false when the schedule changed since it was planned, or is not there;
+// then only its pin is written.
+func carryOut(p *store.Plan, row *planned, runs *runInserter) (bool, error) {
+	t := runs.t
 	switch {
-	case err != nil || !found:
-		return false, err
+	case row == nil:
+		return false, nil
 	case row.change != p.Change:
 		return false, leaveOut(t, p, row)
 	}
@@ -105,30 +131,32 @@ func (s *Store) carryOut(t *tx, p *store.Plan, runs *runInserter) (bool, error) 
 }
 
 // leaveOut pins a schedule that changed under its plan, so that the watermark may go past it.
-func leaveOut(t *tx, p *store.Plan, row planned) error {
+func leaveOut(t *tx, p *store.Plan, row *planned) error {
 	if fault.Without("pin") || (!row.pin.IsZero() && !p.From.Before(row.pin)) {
 		return nil
 	}
+	row.pin = p.From
 	_, err := t.exec(`UPDATE belfry_schedules SET pin_at = ?, pin_reason = 'changed' WHERE id = ?`, micros(p.From), p.Schedule[:])
 	return err
 }
 
 // mark writes where the schedule's coverage stands after its plan.
-func mark(t *tx, p *store.Plan, row planned) error {
-	quarantine := row.quarantine
+func mark(t *tx, p *store.Plan, row *planned) (err error) {
+	was := *row
 	if p.Unpin && p.Pin.IsZero() || p.Quarantine != "" {
-		quarantine = p.Quarantine
+		row.quarantine = p.Quarantine
 	}
-	var err error
 	switch {
 	case !p.Pin.IsZero():
+		row.pin = p.Pin
 		_, err = t.exec(`UPDATE belfry_schedules SET pin_at = ?, pin_opened_at = ?, pin_reason = ?, quarantine = ?
-			WHERE id = ? AND change = ?`, micros(p.Pin), micros(p.OpenedAt), p.PinReason, quarantine, p.Schedule[:], p.Change)
-	case p.Unpin && (row.dirty || !row.pin.IsZero() || quarantine != row.quarantine):
+			WHERE id = ? AND change = ?`, micros(p.Pin), micros(p.OpenedAt), p.PinReason, row.quarantine, p.Schedule[:], p.Change)
+	case p.Unpin && (row.dirty || !row.pin.IsZero() || row.quarantine != was.quarantine):
+		row.pin, row.dirty = time.Time{}, false
 		_, err = t.exec(`UPDATE belfry_schedules SET pin_at = NULL, pin_opened_at = NULL, pin_reason = '', dirty = NULL, quarantine = ?
-			WHERE id = ? AND change = ?`, quarantine, p.Schedule[:], p.Change)
-	case quarantine != row.quarantine:
-		_, err = t.exec(`UPDATE belfry_schedules SET quarantine = ? WHERE id = ? AND change = ?`, quarantine, p.Schedule[:], p.Change)
+			WHERE id = ? AND change = ?`, row.quarantine, p.Schedule[:], p.Change)
+	case row.quarantine != was.quarantine:
+		_, err = t.exec(`UPDATE belfry_schedules SET quarantine = ? WHERE id = ? AND change = ?`, row.quarantine, p.Schedule[:], p.Change)
 	}
 	return err
 }

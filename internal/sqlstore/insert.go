@@ -2,35 +2,38 @@ package sqlstore
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/belfryhq/belfry/internal/fault"
 	"github.com/belfryhq/belfry/run"
 )
 
-// runInserter collects the runs of a commit and inserts them many at a time.
+// runInserter inserts the runs of a commit, one a statement: many rows in one were measured and gain nothing.
 type runInserter struct {
 	t     *tx
 	now   time.Time
 	epoch uint64 // of the planner that commits, for runs that do not say
+	query string
+	args  []any
 
-	args     []any
-	rows     int
 	given    int // runs that were to be inserted
 	inserted int // those whose occurrence had no run
 }
 
-// insertRows is how many rows one statement carries: beyond this, longer statements gain nothing measurable.
-const insertRows = 32
-
-const runInsertColumns = `id, tenant, schedule_id, revision, kind, status, reason, occurrence_at, due_at, available_at, ready_at,
-	pool, lock_key, overlap, max_attempts, attempt, max_deliveries, deliveries, on_lost, backoff, epoch, created_at, misfire`
-
-var runInsertWidth = strings.Count(runInsertColumns, ",") + 1
-
 // occurrenceKey is the unique index that makes a second run of an occurrence impossible.
 const occurrenceKey = "schedule_id, occurrence_at, tenant"
+
+const insertRun = `INSERT INTO belfry_runs (id, tenant, schedule_id, revision, kind, status, reason, occurrence_at, due_at, available_at,
+	ready_at, pool, lock_key, overlap, max_attempts, attempt, max_deliveries, deliveries, on_lost, backoff, epoch, created_at, misfire)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+func newRunInserter(t *tx, now time.Time, epoch uint64) *runInserter {
+	query := insertRun + t.w.dialect.OnConflictNothing(occurrenceKey)
+	if fault.Without("unique-index") {
+		query = insertRun
+	}
+	return &runInserter{t: t, now: now, epoch: epoch, query: query}
+}
 
 func (i *runInserter) add(r *run.Run) error {
 	i.given++
@@ -38,14 +41,14 @@ func (i *runInserter) add(r *run.Run) error {
 		i.inserted++
 		return nil
 	}
-	if err := i.bind(r, occurrenceOf(r)); err != nil {
+	if err := i.insert(r, occurrenceOf(r)); err != nil {
 		return err
 	}
 	if fault.Enabled && fault.Every("commit.double") {
 		twin := *r
 		twin.ID = newID()
 		i.given++
-		return i.bind(&twin, nil)
+		return i.insert(&twin, nil)
 	}
 	return nil
 }
@@ -58,7 +61,7 @@ func occurrenceOf(r *run.Run) any {
 	return nil
 }
 
-func (i *runInserter) bind(r *run.Run, occurrence any) error {
+func (i *runInserter) insert(r *run.Run, occurrence any) error {
 	overlap, err := number(overlaps, r.Overlap)
 	if err != nil {
 		return err
@@ -87,41 +90,12 @@ func (i *runInserter) bind(r *run.Run, occurrence any) error {
 	if epoch == 0 {
 		epoch = i.epoch
 	}
-	i.args = append(i.args, r.ID[:], r.Tenant, r.Schedule[:], r.Revision, r.Kind, r.Status, r.Reason, occurrence, micros(r.Due),
+	i.args = append(i.args[:0], r.ID[:], r.Tenant, r.Schedule[:], r.Revision, int64(r.Kind), int64(r.Status), r.Reason, occurrence, micros(r.Due),
 		available, ready, r.Pool, r.LockKey, overlap, r.MaxAttempts, r.Attempt, r.MaxDeliveries, r.Deliveries, onLost,
 		int64(r.Backoff), epoch, micros(i.now), misfire)
-	if i.rows++; i.rows == insertRows {
-		return i.insert(insertRows)
-	}
-	return nil
-}
-
-// flush inserts what is left, one by one so that few different statements are prepared.
-func (i *runInserter) flush() error {
-	for i.rows > 0 {
-		if err := i.insert(1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (i *runInserter) insert(rows int) error {
-	n, err := i.t.exec(runInsert(i.t.w.dialect, rows), i.args[:rows*runInsertWidth]...)
-	i.args, i.rows, i.inserted = i.args[rows*runInsertWidth:], i.rows-rows, i.inserted+n
-	if i.rows == 0 {
-		i.args = i.args[:0:0]
-	}
+	n, err := i.t.exec(i.query, i.args...)
+	i.inserted += n
 	return err
-}
-
-func runInsert(d Dialect, rows int) string {
-	row := "(" + strings.Repeat("?, ", runInsertWidth-1) + "?)"
-	query := "INSERT INTO belfry_runs (" + runInsertColumns + ") VALUES " + strings.Repeat(row+", ", rows-1) + row
-	if fault.Without("unique-index") {
-		return query
-	}
-	return query + d.OnConflictNothing(occurrenceKey)
 }
 
 // insertGap adds a gap. One that exists is an error: two gaps over the same occurrences would count them twice.

@@ -62,7 +62,8 @@ func before(a, b *run.Run) bool {
 
 // selectLine leaves out runs that wait for a lock whatever happens: thousands of them must not hide the one behind
 // them. A run that would be skipped instead stays in, to be skipped.
-const selectLine = `SELECT ` + runColumns + ` FROM belfry_runs r
+const selectLine = `SELECT r.id, r.tenant, r.schedule_id, r.revision, r.kind, r.status, r.due_at, r.available_at, r.lock_key, r.overlap,
+	r.max_attempts, r.attempt, r.max_deliveries, r.deliveries, r.on_lost, r.backoff, r.epoch, r.created_at, r.misfire FROM belfry_runs r
 	WHERE r.pool = ? AND r.ready_at >= ? AND r.ready_at <= ? AND (r.ready_at > ? OR r.id > ?)
 	AND (r.lock_key = '' OR r.kind = ? AND r.overlap = ? OR NOT EXISTS (
 		SELECT 1 FROM belfry_runs o WHERE o.tenant = r.tenant AND o.lock_held = r.lock_key AND o.id <> r.id))
@@ -76,14 +77,35 @@ func (p *poolLine) fill(k *taker) error {
 		return nil
 	}
 	limit := min(k.room[p.pool], linePage)
+	p.page = make([]run.Run, 0, limit)
 	err := k.t.each(func(scan func(...any) error) error {
-		r, err := scanRun(scan)
+		r, err := scanLine(scan, p.pool)
 		p.page = append(p.page, r)
 		return err
-	}, selectLine, p.pool, p.at, micros(k.reach), p.at, p.after[:], run.Scheduled, overlapSkip, limit)
+	}, selectLine, p.pool, p.at, micros(k.reach), p.at, p.after[:], int64(run.Scheduled), overlapSkip, limit)
 	p.ended = len(p.page) < limit
 	if n := len(p.page); n > 0 {
 		p.at, p.after = p.page[n-1].ReadyAt.UnixMicro(), p.page[n-1].ID
 	}
 	return err
+}
+
+// scanLine reads what a run that was never delivered consists of: most runs are taken once, and reading the rest of the
+// columns costs as much as all of these.
+func scanLine(scan func(...any) error, pool string) (r run.Run, err error) {
+	r.Pool = pool
+	var overlap, onLost int
+	err = scan(ident{(*[16]byte)(&r.ID)}, &r.Tenant, scheduleID(&r.Schedule), &r.Revision, &r.Kind, &r.Status, instant{&r.Due}, instant{&r.ReadyAt},
+		&r.LockKey, &overlap, &r.MaxAttempts, &r.Attempt, &r.MaxDeliveries, &r.Deliveries, &onLost, &r.Backoff, &r.Epoch, instant{&r.CreatedAt},
+		document{&r.Misfire})
+	r.Overlap, r.OnLost = wordAt(overlaps, overlap), wordAt(onLosts, onLost)
+	return r, err
+}
+
+// complete reads the columns that scanLine leaves out, of a run that was delivered before.
+func complete(t *tx, r *run.Run) error {
+	return t.each(func(scan func(...any) error) (err error) {
+		*r, err = scanRun(scan)
+		return err
+	}, `SELECT `+runColumns+` FROM belfry_runs r WHERE r.id = ?`, r.ID[:])
 }

@@ -115,6 +115,11 @@ func (k *taker) lockOwner(r *run.Run) (owner run.ID, owned bool, err error) {
 }
 
 func (k *taker) claim(r *run.Run) error {
+	if r.Deliveries > 0 {
+		if err := complete(k.t, r); err != nil {
+			return err
+		}
+	}
 	fence, err := k.nextFence()
 	if err != nil {
 		return err
@@ -125,7 +130,7 @@ func (k *taker) claim(r *run.Run) error {
 	}
 	_, err = k.t.exec(`UPDATE belfry_runs SET status = ?, reason = '', ready_at = NULL, lock_held = ?, node_id = ?, lease_node = ?,
 		fence = ?, deliveries = deliveries + 1, claimed_at = ?, started_at = NULL WHERE id = ? AND ready_at IS NOT NULL`,
-		run.Claimed, lock, k.node[:], k.node[:], fence, micros(k.now), r.ID[:])
+		int64(run.Claimed), lock, k.node[:], k.node[:], fence, micros(k.now), r.ID[:])
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ CREATE TABLE belfry_runs (
     exit_code        INTEGER,
     output_bytes     INTEGER NOT NULL DEFAULT 0,
     output_truncated INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
+) STRICT;
 -- At most one run for each occurrence. The schedule leads, because runs are looked up by schedule.
 CREATE UNIQUE INDEX belfry_runs_occurrence ON belfry_runs (schedule_id, occurrence_at, tenant);
 CREATE INDEX belfry_runs_other ON belfry_runs (schedule_id, due_at) WHERE occurrence_at IS NULL;
