@@ -12,7 +12,7 @@ FUZZ_TIME      ?= 10s
 # The crash harness runs apart from the other tests: it measures, and wants both processors.
 CRASH_PKG      ?= ./internal/crash
 CRASH_SHORT    ?= $(GO) test -count=1 -timeout 5m $(CRASH_PKG)/...
-CRASH_LONG     ?= $(GO) test -count=1 -timeout 20m -run TestCrash $(CRASH_PKG) -crash.duration=2m
+CRASH_LONG     ?= $(GO) test -count=1 -timeout 20m -v $(CRASH_PKG) -crash.duration=2m -crash.rounds=10
 MUTANTS        ?= $(GO) run $(CRASH_PKG)/mutants
 GOLANGCI_VERSION ?= v2.15.0
 
@@ -47,6 +47,7 @@ mutants:
 ## lint: go vet and golangci-lint
 lint:
 	$(GO) vet $(PKGS)
+	$(GO) vet -tags belfry_fault $(PKGS)
 	scripts/lint $(GOLANGCI_VERSION)
 
 ## check: what CI does
