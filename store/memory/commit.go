@@ -235,12 +235,36 @@ func (s *Store) Correct(ctx context.Context, shard int, old, next timeline.Claim
 		case !g.First.Before(at):
 			delete(s.gaps, id)
 		default:
-			g.Count, g.First, g.Last = s.counted(g, at)
+			if g.Count, g.First, g.Last = s.counted(g, at); g.Count == 0 {
+				delete(s.gaps, id)
+			}
 		}
 	}
+	s.cutBacklogs(shard, at)
 	next.CoveredUntil = at
 	s.claims[shard] = exact(next)
 	return nil
+}
+
+// cutBacklogs leaves no backlog beyond an instant: what follows it is a window's again, and nothing is judged by a
+// moment that has not come.
+func (s *Store) cutBacklogs(shard int, at time.Time) {
+	for key, a := range s.arrears {
+		if a.Shard != shard {
+			continue
+		}
+		if !a.From.Before(at) {
+			delete(s.arrears, key)
+			continue
+		}
+		a.To, a.OpenedAt = earlier(a.To, at), earlier(a.OpenedAt, at)
+		s.arrears[key] = a
+	}
+	for _, d := range s.definitions {
+		if !d.openedAt.IsZero() {
+			d.openedAt = earlier(d.openedAt, at)
+		}
+	}
 }
 
 // holds reports whether the shard's claim is the one that the caller last saw.

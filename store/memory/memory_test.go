@@ -20,3 +20,9 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, harness)
 }
+
+// The oracle against itself shows that the comparison is deterministic, and keeps the watcher's eye on it.
+func TestRandomOperations(t *testing.T) {
+	t.Parallel()
+	storetest.RunRandom(t, harness, harness)
+}

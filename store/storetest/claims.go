@@ -16,6 +16,7 @@ var claimTests = []test{
 	{"can be given up and taken with its watermark", testReleasedClaimKeepsItsWatermark},
 	{"never moves the watermark back", testSwapNeverRewinds},
 	{"is set back by Correct alone", testCorrectSetsTheWatermarkBack},
+	{"is corrected together with its backlogs", testCorrectCutsBacklogs},
 	{"is not corrected by a stranger", testCorrectIsFenced},
 }
 
@@ -178,6 +179,29 @@ func testCorrectSetsTheWatermarkBack(w *world) {
 	w.sameGap(at(180), at(180), 1, gaps[0])
 	w.sameGap(at(60), at(120), 2, gaps[1])
 	w.same("settled until", at(240), w.unsettled(id))
+}
+
+// PROTOCOL A9, P1, P2: what follows the corrected watermark is settled by windows again, so no backlog may reach there;
+// and nothing is judged late by the clock that was wrong.
+func testCorrectCutsBacklogs(w *world) {
+	id := w.declare("minutely")
+	p := w.plan(id)
+	p.Pin, p.OpenedAt = at(-60), at(8*3600)
+	c := w.window(at(8*3600), p)
+	c.Arrears = []store.Arrears{
+		{From: at(-300), To: at(-200), OpenedAt: at(0)}, {From: at(-100), To: at(3600), OpenedAt: at(3600)}, {From: at(240), To: at(360), OpenedAt: at(360)},
+	}
+	w.commit(c)
+	next := w.next()
+	next.Epoch, next.CoveredUntil = 2, at(240)
+	w.must(w.Correct(w.Context(), 0, w.claim, next, at(240)))
+	got, err := w.Arrears(w.Context(), 0)
+	w.must(err)
+	w.same("arrears", []store.Arrears{
+		{From: at(-300), To: at(-200), OpenedAt: at(0)}, {From: at(-100), To: at(240), OpenedAt: at(240)},
+	}, got)
+	w.same("pin", at(-60), w.row(id).Pin)
+	w.same("backlog found at", at(240), w.row(id).OpenedAt)
 }
 
 func testCorrectIsFenced(w *world) {
