@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -95,7 +96,9 @@ func (n *Node) wire(ctx context.Context) (err error) {
 	}
 	if n.o.Roles.Planner {
 		n.planner, err = planner.New(n.store, planner.Options{
-			Lead: n.o.Lead, Lease: n.o.ClaimLease, MaxIdle: n.o.MaxIdle, ZoneRelease: n.o.ZoneRelease,
+			// The token begins with the process id, so that a person who sees the claim knows whom to ask.
+			Token: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()),
+			Lead:  n.o.Lead, Lease: n.o.ClaimLease, MaxIdle: n.o.MaxIdle, ZoneRelease: n.o.ZoneRelease,
 			Clock: n.o.Clock, Logger: n.o.Logger,
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ package crash
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -72,7 +73,7 @@ func Check(e Evidence) (violations []string) {
 		}
 	}
 	for key, starts := range c.starts {
-		if !known[key] && c.inScope(starts[0]) {
+		if !known[key] && c.inScope(key) {
 			c.say("%s: started %d times, and no schedule owed it", key, len(starts))
 		}
 	}
@@ -94,8 +95,13 @@ func (c *checker) say(format string, args ...any) {
 	c.violations = append(c.violations, fmt.Sprintf(format, args...))
 }
 
-// inScope leaves out what was started for instants outside of the examined stretch.
-func (c *checker) inScope(s Start) bool { return !s.At.Before(c.e.From) && s.At.Before(c.e.To) }
+// inScope leaves out what was due outside of the examined stretch. A key without a due instant is in scope: nobody owes
+// a run without one.
+func (c *checker) inScope(key string) bool {
+	_, text, _ := strings.Cut(key, ":")
+	due, err := time.Parse(time.RFC3339Nano, text)
+	return err != nil || !due.Before(c.e.From) && due.Before(c.e.To)
+}
 
 func (c *checker) occurrence(id, key string, due time.Time) {
 	starts, runs := c.starts[key], c.runs[key]

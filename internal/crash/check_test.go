@@ -29,18 +29,21 @@ func TestTheCheckerNamesEveryKindOfFault(t *testing.T) {
 		spoil func(e *Evidence)
 		want  string
 	}{
-		"nothing":            {func(*Evidence) {}, ""},
-		"lost":               {func(e *Evidence) { e.Runs, e.Starts = e.Runs[:1], e.Starts[:1] }, "lost"},
-		"unexplained start":  {func(e *Evidence) { e.Starts = append(e.Starts, Start{e.Starts[0].Key, 3, day}) }, "started 2 times with 1 deliveries"},
-		"doubled run":        {func(e *Evidence) { e.Runs = append(e.Runs, e.Runs[0]) }, "2 runs and 0 gaps"},
-		"run and gap":        {func(e *Evidence) { e.Gaps = []Gap{{"sch_x", "missed", day, day, 1}} }, "1 runs and 1 gaps"},
-		"gap with a start":   {func(e *Evidence) { e.Runs = e.Runs[1:]; e.Gaps = []Gap{{"sch_x", "missed", day, day, 1}} }, "although a gap"},
-		"success, no start":  {func(e *Evidence) { e.Starts = e.Starts[1:] }, "succeeded without a start"},
-		"skipped yet ran":    {func(e *Evidence) { e.Runs[0].Status = "skipped_overlap" }, "although it was started"},
-		"still running":      {func(e *Evidence) { e.Runs[0].Status = "running" }, "still running"},
-		"early":              {func(e *Evidence) { e.Starts[0].At = day.Add(-time.Microsecond) }, "early"},
-		"nobody owed it":     {func(e *Evidence) { e.Starts = append(e.Starts, Start{"sch_y:x", 9, day}) }, "no schedule owed it"},
-		"fence went back":    {func(e *Evidence) { e.Runs[0].Deliveries = 2; e.Starts = append(e.Starts, Start{e.Starts[0].Key, 1, day}) }, "fence 1 after fence 1"},
+		"nothing":           {func(*Evidence) {}, ""},
+		"lost":              {func(e *Evidence) { e.Runs, e.Starts = e.Runs[:1], e.Starts[:1] }, "lost"},
+		"unexplained start": {func(e *Evidence) { e.Starts = append(e.Starts, Start{e.Starts[0].Key, 3, day}) }, "started 2 times with 1 deliveries"},
+		"doubled run":       {func(e *Evidence) { e.Runs = append(e.Runs, e.Runs[0]) }, "2 runs and 0 gaps"},
+		"run and gap":       {func(e *Evidence) { e.Gaps = []Gap{{"sch_x", "missed", day, day, 1}} }, "1 runs and 1 gaps"},
+		"gap with a start":  {func(e *Evidence) { e.Runs = e.Runs[1:]; e.Gaps = []Gap{{"sch_x", "missed", day, day, 1}} }, "although a gap"},
+		"success, no start": {func(e *Evidence) { e.Starts = e.Starts[1:] }, "succeeded without a start"},
+		"skipped yet ran":   {func(e *Evidence) { e.Runs[0].Status = "skipped_overlap" }, "although it was started"},
+		"still running":     {func(e *Evidence) { e.Runs[0].Status = "running" }, "still running"},
+		"early":             {func(e *Evidence) { e.Starts[0].At = day.Add(-time.Microsecond) }, "early"},
+		"nobody owed it":    {func(e *Evidence) { e.Starts = append(e.Starts, Start{"sch_y:x", 9, day}) }, "no schedule owed it"},
+		"fence went back": {func(e *Evidence) {
+			e.Runs[0].Deliveries = 2
+			e.Starts = append(e.Starts, Start{e.Starts[0].Key, 1, day})
+		}, "fence 1 after fence 1"},
 		"outcome of another": {func(e *Evidence) { e.Runs[0].Fence = 7 }, "the outcome has fence 7"},
 		"miscounted gap": {func(e *Evidence) {
 			e.Runs, e.Starts = nil, nil

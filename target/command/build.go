@@ -21,6 +21,9 @@ type call struct {
 	Env   []raw
 	Dir   raw
 	Grace time.Duration
+	// Lease is the reading of the boot clock at which the run is no longer this server's; 0: it has no lease. A server
+	// that was stopped after it had decided to start a command must not start it when it wakes.
+	Lease time.Duration
 	// Single leaves everything but the command itself alone: a guard that mutation runs take out.
 	Single bool
 

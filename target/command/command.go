@@ -57,6 +57,9 @@ func (t *Target) Run(ctx context.Context, d target.Delivery) target.Result {
 	if c.unfit != nil {
 		return result(end{startup: c.unfit}, nil, d.Spec.Command)
 	}
+	if d.Lease != nil {
+		c.Lease = d.Lease()
+	}
 	out := newCapture(int64(d.Spec.Command.OutputLimit), d.Stdout, d.Stderr)
 	p, err := start(c, out)
 	if err != nil {

@@ -77,6 +77,12 @@ func (g *guard) run() {
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &g.call) != nil {
 		return // the server died before it had said what to start
 	}
+	if g.lease = g.call.Lease; due(g.lease, boot()) {
+		silence()
+		g.tell(sayLapsed)
+		g.tell(sayGone)
+		return
+	}
 	pid, err := g.start()
 	silence()
 	if err != nil {

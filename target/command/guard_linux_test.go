@@ -254,3 +254,19 @@ func peakMemory(pid int) int {
 	}
 	return 0
 }
+
+// A server that was stopped between its decision and the start must not start the command when it wakes: the run has
+// been delivered to another by then.
+func TestAPassedLeaseStartsNothing(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "started")
+	d := delivery(shell("echo started > " + file))
+	passed := boot() - time.Second
+	d.Lease = func() time.Duration { return passed }
+	if a := deliver(t.Context(), t, d); a.Code != target.CodeLost {
+		t.Errorf("got %+v", a.Result)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the command was started: %v", err)
+	}
+}
