@@ -25,7 +25,7 @@ func At(instants ...time.Time) Trigger {
 // After returns a trigger that is due once, d after now. The instant is fixed here, when the trigger is built: asking
 // later, or again after a restart from the stored instant, does not push it away. A negative d lies in the past.
 func After(now time.Time, d time.Duration) Trigger {
-	return At(now.Round(0).Add(d))
+	return At(now.Add(d))
 }
 
 type at struct {

@@ -94,7 +94,7 @@ func TestExceptJudgesTheMovedDate(t *testing.T) {
 }
 
 // A calendar that excludes everything must not keep Next searching for ever, and must not make it give up while
-// something is still to come: 366 days of one-second occurrences are searched in full.
+// something is still to come: 1.5 million occurrences in a year, more than the bound on their number, are searched in full.
 func TestExceptGivesUpOnAnEndlessExclusion(t *testing.T) {
 	t.Parallel()
 	start := instant(t, "2026-07-01T00:00:00Z")
@@ -107,7 +107,7 @@ func TestExceptGivesUpOnAnEndlessExclusion(t *testing.T) {
 		same(t, list(never, start, start.AddDate(0, 1, 0)), nil)
 	}
 	back := start.AddDate(1, 0, 0)
-	year := trigger.Except(interval(t, time.Second, time.Time{}), calendarFunc(back.After))
+	year := trigger.Except(interval(t, 20*time.Second, time.Time{}), calendarFunc(back.After))
 	if due, ok := year.Next(start); !ok || !due.Equal(back) {
 		t.Errorf("after a year without occurrences comes %v %v, want %s", due, ok, back)
 	}

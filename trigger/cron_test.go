@@ -68,6 +68,8 @@ func TestExceptJudgesTheNominalDate(t *testing.T) {
 	}{
 		{"the skipped day alone, excluded", "0 12 30 * *", cron.GapShift, []string{skipped}, nil},
 		{"the skipped day alone, the day after excluded", "0 12 30 * *", cron.GapShift, []string{made}, noon},
+		{"the day after alone, excluded", "0 12 31 * *", cron.GapShift, []string{made}, nil},
+		{"the day after alone, the skipped day excluded", "0 12 31 * *", cron.GapShift, []string{skipped}, noon},
 		{"daily, the skipped day excluded", "0 12 * * *", cron.GapShift, []string{skipped}, noon},
 		{"daily, the day after excluded", "0 12 * * *", cron.GapShift, []string{made}, noon},
 		{"daily, both excluded", "0 12 * * *", cron.GapShift, []string{skipped, made}, nil},

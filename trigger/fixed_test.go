@@ -117,3 +117,33 @@ func TestUnionMergesManyMembers(t *testing.T) {
 		t.Errorf("counted %d from %s to %s", n, first, last)
 	}
 }
+
+// A trigger that answers in another location, as one from outside the package might, is brought to UTC.
+func TestForeignTriggersAreBroughtToUTC(t *testing.T) {
+	t.Parallel()
+	start := instant(t, "2026-07-01T00:00:00Z")
+	berlin := elsewhere{trigger.At(start, start.Add(time.Hour)), zone(t, "Europe/Berlin")}
+	same(t, list(trigger.Union(berlin, trigger.At()), start, start.Add(time.Hour)), []time.Time{start})
+	same(t, list(trigger.Shifted(berlin, time.Hour), start, start.Add(3*time.Hour)), []time.Time{start.Add(time.Hour), start.Add(2 * time.Hour)})
+}
+
+type elsewhere struct {
+	trigger.Trigger
+	zone *time.Location
+}
+
+func (e elsewhere) Next(after time.Time) (time.Time, bool) {
+	due, ok := e.Trigger.Next(after)
+	return due.In(e.zone), ok
+}
+
+// An occurrence that a shift moves out of the calendar does not exist, so a second shift cannot bring it back.
+func TestShiftOutOfTheCalendarIsFinal(t *testing.T) {
+	t.Parallel()
+	last := time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)
+	out := trigger.Shifted(trigger.At(last, last.Add(-2*time.Hour)), 2*time.Hour)
+	same(t, list(trigger.Shifted(out, -2*time.Hour), last.Add(-24*time.Hour), time.Unix(1<<61, 0)), []time.Time{last.Add(-2 * time.Hour)})
+	if n, _, _ := trigger.Count(trigger.Shifted(out, -2*time.Hour), last.Add(-24*time.Hour), last.Add(24*time.Hour), 0); n != 1 {
+		t.Errorf("counted %d, want 1", n)
+	}
+}
