@@ -63,9 +63,10 @@ var _ store.Store = (*Store)(nil)
 
 // New brings the schema up to date and returns the store.
 func New(ctx context.Context, c Config) (*Store, error) {
-	s := &Store{c: c}
+	s := &Store{c: c, writer: newWriter(c.Writer, c.Dialect)}
+	s.writer.committed = s.hub.notify
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(err, c.Writer.Close(), c.Reader.Close(), c.Watcher.Close())
+		return nil, errors.Join(err, s.writer.close(), c.Reader.Close(), c.Watcher.Close())
 	}
 	return s, nil
 }
@@ -74,8 +75,6 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.c.fill(); err != nil {
 		return err
 	}
-	s.writer = newWriter(s.c.Writer, s.c.Dialect)
-	s.writer.committed = s.hub.notify
 	if err := s.writer.connect(ctx); err != nil {
 		return fmt.Errorf("open the write connection: %w", err)
 	}

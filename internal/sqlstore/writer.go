@@ -118,12 +118,14 @@ func (w *writer) withdraw(o *write) bool {
 	return false
 }
 
-// next takes a group off the queues, urgent writes first.
-func (w *writer) next() []*write {
+// next takes writes off the queues, urgent ones first, until the group is full.
+func (w *writer) next(group []*write) []*write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var group []*write
 	cost := 0
+	for _, o := range group {
+		cost += o.cost
+	}
 	for _, queue := range []*[]*write{&w.urgent, &w.normal} {
 		n := 0
 		for _, o := range *queue {
@@ -139,21 +141,30 @@ func (w *writer) next() []*write {
 	return group
 }
 
-// round carries out the next group. If a write of several goes wrong, everything is rolled back and each is tried
-// alone: one caller's poison is not another's.
+// round carries out the next group. Whatever came while it waited for another process's transaction goes along. If a
+// write of several goes wrong, everything is rolled back and each is tried alone: one caller's poison is not another's.
 func (w *writer) round() {
-	group := w.next()
+	group := w.next(nil)
 	if len(group) == 0 {
 		return
 	}
+	if err := w.begin(); err != nil {
+		w.settle(group, err)
+		return
+	}
+	group = w.next(group)
 	err := w.transact(group)
-	if err == nil || len(group) == 1 || errors.Is(err, errNoTransaction) {
+	if err == nil || len(group) == 1 || errors.Is(err, errCommit) {
 		w.settle(group, err)
 		return
 	}
 	for i := range group {
 		alone := group[i : i+1]
-		w.settle(alone, w.transact(alone))
+		err := w.begin()
+		if err == nil {
+			err = w.transact(alone)
+		}
+		w.settle(alone, err)
 	}
 }
 
@@ -168,15 +179,12 @@ func (w *writer) settle(group []*write, err error) {
 	}
 }
 
-// errNoTransaction marks that not even the beginning worked, which no splitting cures.
-var errNoTransaction = errors.New("no transaction")
+// errCommit marks an error of COMMIT itself: what was written may be on the disk, so it is not tried again here.
+var errCommit = errors.New("commit")
 
-// transact runs a group in one transaction. An error means that nothing was written, or, after an error of COMMIT
-// itself, that nobody knows.
+// transact runs a group in the transaction that has begun, and ends it. An error means that nothing was written, or,
+// after an error of COMMIT itself, that nobody knows.
 func (w *writer) transact(group []*write) error {
-	if err := w.begin(); err != nil {
-		return fmt.Errorf("%w: %w", errNoTransaction, err)
-	}
 	t := &tx{w: w}
 	for _, o := range group {
 		o.err = nil
@@ -199,7 +207,7 @@ func (w *writer) transact(group []*write) error {
 	}
 	if _, err := w.conn.ExecContext(context.Background(), "COMMIT"); err != nil {
 		w.rollback()
-		return fmt.Errorf("commit: %w", err)
+		return fmt.Errorf("%w: %w", errCommit, err)
 	}
 	for _, o := range group {
 		crash(o.point, ".after")
@@ -267,7 +275,7 @@ func (w *writer) close() error {
 		return nil
 	}
 	w.turn <- struct{}{}
-	for group := w.next(); len(group) > 0; group = w.next() {
+	for group := w.next(nil); len(group) > 0; group = w.next(nil) {
 		w.settle(group, errClosed)
 	}
 	<-w.turn

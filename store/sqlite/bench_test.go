@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/belfryhq/belfry/internal/clock"
 	"github.com/belfryhq/belfry/run"
 	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/store"
@@ -22,7 +23,7 @@ type ledger struct {
 	testing.TB
 	*sqlite.Store
 	path    string
-	clk     *storetest.Clock
+	clk     clock.Clock
 	claim   timeline.Claim
 	node    run.NodeID
 	ids     []schedule.ID
@@ -37,9 +38,21 @@ func noCount(schedule.ID, []byte, time.Time, time.Time) (n int, first, last time
 
 func newLedger(tb testing.TB, schedules int) *ledger {
 	tb.Helper()
-	l := &ledger{TB: tb, path: filepath.Join(tb.TempDir(), "belfry.db"), clk: storetest.NewClock(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)),
-		changes: map[schedule.ID]uint64{}}
-	s, err := sqlite.Open(tb.Context(), l.path, sqlite.Options{Clock: l.clk, Count: noCount, Poll: -1})
+	return newLedgerAt(tb, filepath.Join(tb.TempDir(), "belfry.db"), schedules)
+}
+
+func newLedgerAt(tb testing.TB, path string, schedules int) *ledger {
+	tb.Helper()
+	return newLedgerWith(tb, path, schedules, sqlite.Options{Clock: storetest.NewClock(start), Count: noCount, Poll: -1})
+}
+
+func newLedgerWith(tb testing.TB, path string, schedules int, o sqlite.Options) *ledger {
+	tb.Helper()
+	if o.Clock == nil {
+		o.Clock = storetest.NewClock(start)
+	}
+	l := &ledger{TB: tb, path: path, clk: o.Clock, changes: map[schedule.ID]uint64{}}
+	s, err := sqlite.Open(tb.Context(), path, o)
 	l.must(err)
 	tb.Cleanup(func() { l.must(s.Close()) })
 	l.Store = s

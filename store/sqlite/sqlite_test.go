@@ -7,6 +7,7 @@ import (
 
 	"github.com/belfryhq/belfry/internal/clock"
 	"github.com/belfryhq/belfry/store"
+	"github.com/belfryhq/belfry/store/memory"
 	"github.com/belfryhq/belfry/store/sqlite"
 	"github.com/belfryhq/belfry/store/storetest"
 )
@@ -46,4 +47,11 @@ func open(t *testing.T, path string, clk clock.Clock, count store.Counter) *sqli
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, harness())
+}
+
+func TestRandomOperationsAgreeWithMemory(t *testing.T) {
+	t.Parallel()
+	storetest.RunRandom(t, harness(), storetest.Harness{
+		Open: func(_ *testing.T, clk clock.Clock, count store.Counter) store.Store { return memory.New(clk, count) },
+	})
 }
