@@ -36,7 +36,7 @@ func (p *Planner) Step(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	p.report(true, "")
-	if window.Deferred > 0 || len(p.backlog.records) > 0 {
+	if len(p.backlog.records) > 0 {
 		return 0, nil
 	}
 	return p.untilWake(), nil
