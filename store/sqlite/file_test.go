@@ -31,7 +31,7 @@ func raw(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-func exec(t *testing.T, db *sql.DB, query string, args ...any) {
+func do(t *testing.T, db *sql.DB, query string, args ...any) {
 	t.Helper()
 	if _, err := db.Exec(query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
@@ -128,10 +128,10 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	l := newLedgerAt(t, path, 1)
 	l.must(l.Close())
 	db := raw(t, path)
-	exec(t, db, `INSERT INTO belfry_migrations (version, name, checksum, applied_at) VALUES (2, '0002_from_the_future', 'x', 0)`)
+	do(t, db, `INSERT INTO belfry_migrations (version, name, checksum, applied_at) VALUES (2, '0002_from_the_future', 'x', 0)`)
 	refuses(t, path, "schema version 2 (0002_from_the_future)", "run the newer belfry")
-	exec(t, db, `DELETE FROM belfry_migrations WHERE version = 2`)
-	exec(t, db, `UPDATE belfry_migrations SET checksum = 'other'`)
+	do(t, db, `DELETE FROM belfry_migrations WHERE version = 2`)
+	do(t, db, `UPDATE belfry_migrations SET checksum = 'other'`)
 	refuses(t, path, "schema version 1 (0001_ledger)", "different build")
 }
 
@@ -166,7 +166,7 @@ func TestAFileThatIsNoDatabaseIsRefusedAndLeftAlone(t *testing.T) {
 func TestErrorsOfTheMachineStayWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t, 1)
-	exec(t, raw(t, l.path), `DROP TABLE belfry_nodes`)
+	do(t, raw(t, l.path), `DROP TABLE belfry_nodes`)
 	err := l.Beat(t.Context(), store.Node{ID: l.node}, time.Minute)
 	if err == nil || errors.Is(err, store.ErrPoison) || errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "beat") {
 		t.Errorf("error is %v", err)
@@ -177,7 +177,7 @@ func TestErrorsOfTheMachineStayWhatTheyAre(t *testing.T) {
 func TestASpecThatWasBrokenByHandIsListedWithTheReason(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t, 2)
-	exec(t, raw(t, l.path), `UPDATE belfry_revisions SET spec = '{"cron":' WHERE schedule_id = ?`, l.ids[0][:])
+	do(t, raw(t, l.path), `UPDATE belfry_revisions SET spec = '{"cron":' WHERE schedule_id = ?`, l.ids[0][:])
 	items, _, err := l.Schedules(t.Context(), store.ScheduleQuery{})
 	l.must(err)
 	reasons := map[schedule.ID]string{}

@@ -22,8 +22,8 @@ import (
 func held(t *testing.T, l *ledger, fn func(release func())) {
 	t.Helper()
 	db := raw(t, l.path)
-	exec(t, db, `BEGIN IMMEDIATE`)
-	release := sync.OnceFunc(func() { exec(t, db, `ROLLBACK`) })
+	do(t, db, `BEGIN IMMEDIATE`)
+	release := sync.OnceFunc(func() { do(t, db, `ROLLBACK`) })
 	defer release()
 	fn(release)
 }
