@@ -15,14 +15,10 @@ const selectRuns = `SELECT ` + runColumns + `, COALESCE(s.name, '') FROM belfry_
 
 // Runs lists runs, newest due first.
 func (s *Store) Runs(ctx context.Context, q store.RunQuery) (items []run.Run, next string, err error) {
-	c, err := runConditions(q)
+	limit := pageLimit(q.Page)
+	query, args, err := runsQuery(q, limit+1)
 	if err != nil {
 		return nil, "", err
-	}
-	limit := pageLimit(q.Page)
-	query, args := selectRuns+c.where()+` ORDER BY r.due_at DESC, r.id DESC LIMIT ?`, append(c.args, limit+1)
-	if q.Schedule != (schedule.ID{}) {
-		query, args = runsOfSchedule(q, c, limit+1)
 	}
 	err = s.read(ctx, "list runs", func(ctx context.Context) (err error) {
 		items, err = s.scanRuns(ctx, query, args...)
@@ -37,6 +33,23 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (items []run.Run, ne
 		next = position{last.Due.UnixMicro(), last.ID}.token()
 	}
 	return items, next, nil
+}
+
+// runsQuery is the statement that lists at most limit runs.
+func runsQuery(q store.RunQuery, limit int) (string, []any, error) {
+	c, err := runConditions(q)
+	if err != nil {
+		return "", nil, err
+	}
+	if q.Schedule != (schedule.ID{}) {
+		query, args := runsOfSchedule(q.Schedule, c, limit)
+		return query, args, nil
+	}
+	order := ` ORDER BY r.due_at DESC, r.id DESC LIMIT ?`
+	if c.sorted {
+		order = ` ORDER BY r.due_at + 0 DESC, r.id DESC LIMIT ?` // not the order of an index that has everything
+	}
+	return selectRuns + c.where() + order, append(c.args, limit), nil
 }
 
 func (s *Store) scanRuns(ctx context.Context, query string, args ...any) (items []run.Run, err error) {
@@ -84,29 +97,36 @@ func statusArgs(statuses []run.Status) []any {
 	return args
 }
 
-// addPartial says what follows from the statuses asked for, so that the few live runs are found by a partial index
-// among millions that have ended.
+// addPartial says what follows from the statuses asked for, in the words of a partial index, so that the few runs in
+// such a status are found among the millions in others. Live ones are then sorted; the index has them in no useful order.
 func addPartial(c *conditions, statuses []run.Status) {
-	switch all := func(test func(run.Status) bool) bool {
-		return !slices.ContainsFunc(statuses, func(st run.Status) bool { return !test(st) })
-	}; {
-	case all(func(st run.Status) bool { return st == run.Claimed || st == run.Running }):
+	switch {
+	case all(statuses, run.Claimed, run.Running):
 		c.add("r.lease_node IS NOT NULL")
-	case all(run.Status.Claimable):
+		c.sorted = true
+	case all(statuses, run.Pending, run.RetryScheduled):
 		c.add("r.ready_at IS NOT NULL")
+		c.sorted = true
+	case all(statuses, run.Failed, run.SkippedOverlap, run.Expired, run.Cancelled, run.DeadLetter):
+		c.add("r.status IN (8, 9, 10, 11, 12)")
 	}
+}
+
+// all tells whether every status is one of a few.
+func all(statuses []run.Status, few ...run.Status) bool {
+	return !slices.ContainsFunc(statuses, func(st run.Status) bool { return !slices.Contains(few, st) })
 }
 
 // runsOfSchedule lists one schedule's runs by the two indexes that have them in order: occurrences by the index that
 // makes them unique, the rest by the index of the rest. A third one over all would cost every insert.
-func runsOfSchedule(q store.RunQuery, c conditions, limit int) (string, []any) {
+func runsOfSchedule(id schedule.ID, c conditions, limit int) (string, []any) {
 	var args []any
 	half := func(column string, null string) string {
 		h := conditions{parts: slices.Clone(c.parts), args: slices.Clone(c.args)}
 		for i, part := range h.parts {
 			h.parts[i] = strings.ReplaceAll(part, "r.due_at", column)
 		}
-		h.add("r.schedule_id = ?", q.Schedule[:])
+		h.add("r.schedule_id = ?", id[:])
 		h.add("r.occurrence_at " + null)
 		args = append(args, append(h.args, limit)...)
 		return `SELECT r.id FROM belfry_runs r` + h.where() + ` ORDER BY ` + column + ` DESC, r.id DESC LIMIT ?`
@@ -136,7 +156,7 @@ func (s *Store) LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.I
 	last := make(map[schedule.ID]run.Run, len(ids))
 	err := s.read(ctx, "read last runs", func(ctx context.Context) error {
 		for _, id := range ids {
-			query, args := runsOfSchedule(store.RunQuery{Schedule: id}, conditions{}, 1)
+			query, args := runsOfSchedule(id, conditions{}, 1)
 			items, err := s.scanRuns(ctx, query, args...)
 			if err != nil {
 				return err

@@ -9,11 +9,16 @@ import (
 	"github.com/belfryhq/belfry/store"
 )
 
+const (
+	selectSettledRuns = `SELECT occurrence_at FROM belfry_runs
+		WHERE schedule_id = ? AND occurrence_at >= ? AND occurrence_at < ? ORDER BY occurrence_at`
+	selectSettledGaps = selectGaps + ` WHERE g.schedule_id = ? AND g.last_at >= ? AND g.first_at < ? ORDER BY g.first_at, g.id`
+)
+
 // Settled lists what disposes of a stretch of one schedule. A gap that is open reaches into every later stretch.
 func (s *Store) Settled(ctx context.Context, id schedule.ID, from, to time.Time) (out store.Settled, err error) {
 	err = s.read(ctx, "list what is settled", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, `SELECT occurrence_at FROM belfry_runs
-			WHERE schedule_id = ? AND occurrence_at >= ? AND occurrence_at < ? ORDER BY occurrence_at`, id[:], from.UnixMicro(), to.UnixMicro())
+		rows, err := s.c.Reader.QueryContext(ctx, selectSettledRuns, id[:], from.UnixMicro(), to.UnixMicro())
 		if err != nil {
 			return err
 		}
@@ -26,8 +31,7 @@ func (s *Store) Settled(ctx context.Context, id schedule.ID, from, to time.Time)
 		if err != nil {
 			return err
 		}
-		rows, err = s.c.Reader.QueryContext(ctx, selectGaps+`
-			WHERE g.schedule_id = ? AND g.last_at >= ? AND g.first_at < ? ORDER BY g.first_at, g.id`, id[:], from.UnixMicro(), to.UnixMicro())
+		rows, err = s.c.Reader.QueryContext(ctx, selectSettledGaps, id[:], from.UnixMicro(), to.UnixMicro())
 		if err != nil {
 			return err
 		}
