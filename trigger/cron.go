@@ -12,8 +12,8 @@ const (
 	// calmAfter is how far from a change of the clocks a day must lie to be like any other. No change moves the clocks
 	// by more than 24 hours, and none acts further than it moves.
 	calmAfter = 26 * time.Hour
-	// maxRecordedChanges bounds the correction of one year in period; no zone changes that often in a year.
-	maxRecordedChanges = 16
+	// calmAtMost is how far one look for the next change reaches.
+	calmAtMost = 400 * day
 )
 
 // Cron returns a trigger that is due when the expression matches the clocks of a zone; nil is UTC. Times that the
@@ -56,58 +56,35 @@ func (e *expression) seek(s span) (time.Time, bool) {
 }
 
 // Nominal returns due on the zone's clock and, where the clocks jumped forward just before, on the clock as it went
-// before the jump: on that clock a late occurrence reads exactly the time that was skipped.
+// before the jump: on that clock a late occurrence reads exactly the time that was skipped. It allocates only on the
+// day after a change of the clocks.
 func (e *expression) Nominal(due time.Time) (own, late time.Time) {
 	local := due.In(e.zone)
-	jump, before := lastJump(local)
-	if jump == 0 || e.expr.Options().Gap == cron.GapSkip {
+	old, jumped := e.clockBeforeJump(due)
+	if !jumped || e.expr.Options().Gap == cron.GapSkip {
 		return local, time.Time{}
 	}
-	_, now := local.Zone()
-	if e.expr.Match(due, time.FixedZone("", now)) {
+	// A clock that never changes leaves of the expression what its fields say.
+	_, offset := local.Zone()
+	if e.expr.Match(due, time.FixedZone("", offset)) {
 		own = local
 	}
-	if old := time.FixedZone("", before); e.expr.Match(due, old) {
+	if e.expr.Match(due, old) {
 		late = due.In(old)
 	}
 	return own, late
 }
 
-// lastJump returns by how many seconds the clocks jumped forward so shortly before t that a skipped time may be made
-// up for at t, and the offset before the jump. Zero: there was no such jump.
-func lastJump(t time.Time) (jump, before int) {
-	start, _ := period(t)
-	if start.IsZero() || t.Sub(start) >= calmAfter {
-		return 0, 0
-	}
-	_, now := t.Zone()
-	_, before = start.Add(-time.Nanosecond).In(t.Location()).Zone()
-	if jump = now - before; jump <= 0 || t.Sub(start) >= time.Duration(jump)*time.Second {
-		return 0, 0
-	}
-	return jump, before
-}
-
-// period returns the stretch [start, end) around t in which the offset of its zone stays the same; a zero bound means
-// that there is none. It corrects two answers of package time where a zone's rule goes on for ever: on 31 December of a
-// leap year the end may lie in the past, and in the year in which the rule takes over the start may lie before the
-// last recorded change.
-func period(t time.Time) (start, end time.Time) {
-	start, end = t.ZoneBounds()
-	if !end.IsZero() && !end.After(t) {
-		end = time.Date(t.Year()+1, 1, 1, 0, 0, 0, 0, t.Location())
-	}
-	for range maxRecordedChanges {
-		if start.IsZero() {
-			break
+// clockBeforeJump returns the clock as it went before the last jump forward. False: there was none so shortly before
+// t that a skipped time may be made up for at t.
+func (e *expression) clockBeforeJump(t time.Time) (*time.Location, bool) {
+	for _, change := range cron.Transitions(e.zone, t.Add(-calmAfter), t.Add(time.Nanosecond)) {
+		if t.Sub(change.At) < change.Shift {
+			_, offset := change.At.Add(-time.Nanosecond).In(e.zone).Zone()
+			return time.FixedZone("", offset), true
 		}
-		_, change := start.ZoneBounds()
-		if change.IsZero() || change.After(t) || !change.After(start) {
-			break
-		}
-		start = change
 	}
-	return start, end
+	return nil, false
 }
 
 // tally counts by the day. Away from changes of the clocks every day on which the expression is due at all has the
@@ -117,9 +94,9 @@ func (e *expression) tally(s span, stop int) (tally, bool) {
 	s = s.within(allTime)
 	var n tally
 	for n.n < stop && !s.empty() {
-		from, to, calm := e.calm(s)
+		from, to := e.calm(s)
 		n.join(walk(e, span{after: s.after, before: from}, stop-n.n))
-		if calm {
+		if from.Before(to) {
 			e.tallyDays(&n, from, to, stop)
 		}
 		s.after = to.Add(-time.Nanosecond)
@@ -127,29 +104,25 @@ func (e *expression) tally(s span, stop int) (tally, bool) {
 	return n, true
 }
 
-// calm returns the whole local days [from, to) of the span that lie between two changes of the clocks and away from
-// both. Where the span does not begin with a stretch that has any, it reports false, and both bounds are the same
-// instant after the next change, up to which the occurrences have to be walked.
-func (e *expression) calm(s span) (from, to time.Time, ok bool) {
-	begin := s.after.Add(time.Nanosecond).In(e.zone)
-	start, end := period(begin)
-	from, to = begin, s.before
-	if !start.IsZero() {
-		from = latest(from, start.Add(calmAfter))
+// calm returns the next whole local days [from, to) of the span that lie away from changes of the clocks. Where a
+// change or the end comes before any such day, both are the same instant, up to which the occurrences have to be walked.
+func (e *expression) calm(s span) (from, to time.Time) {
+	begin := s.after.Add(time.Nanosecond)
+	limit := earliest(s.before, begin.Add(calmAtMost))
+	changes := cron.Transitions(e.zone, begin.Add(time.Nanosecond-calmAfter), limit.Add(calmAfter))
+	if len(changes) > 0 {
+		limit = earliest(limit, changes[0].At.Add(-calmAfter))
 	}
-	if !end.IsZero() {
-		to = earliest(to, end.Add(-calmAfter))
-	}
-	_, offset := begin.Zone()
-	from, to = midnight(from.Add(day-time.Nanosecond), offset), midnight(to, offset)
+	_, offset := begin.In(e.zone).Zone()
+	from, to = midnight(begin.Add(day-time.Nanosecond), offset), midnight(limit, offset)
 	if from.Before(to) {
-		return from, to, true
+		return from, to
 	}
 	again := s.before
-	if !end.IsZero() {
-		again = earliest(again, end.Add(calmAfter))
+	if len(changes) > 0 {
+		again = earliest(again, changes[0].At.Add(calmAfter))
 	}
-	return again, again, false
+	return again, again
 }
 
 // tallyDays counts in whole days of 24 hours that begin at midnight and know no change of the clocks.
@@ -179,13 +152,6 @@ func (e *expression) tallyDays(n *tally, from, to time.Time, stop int) {
 func midnight(t time.Time, offset int) time.Time {
 	local := t.Unix() + int64(offset)
 	return time.Unix(floorDiv(local, int64(day/time.Second))*int64(day/time.Second)-int64(offset), 0).UTC()
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 func earliest(a, b time.Time) time.Time {

@@ -86,6 +86,15 @@ func TestExceptJudgesTheNominalDate(t *testing.T) {
 	}
 }
 
+// Only what was skipped is late. Half an hour past midnight after Berlin's jump was 23:30 by the old clock, and the
+// expression names both; the occurrence still belongs to the new day alone.
+func TestOldClockCountsOnlyForSkippedTimes(t *testing.T) {
+	t.Parallel()
+	tr := expression(t, "30 0,23 * * *", "Europe/Berlin", cron.Options{})
+	start := instant(t, "2027-03-28T12:00:00Z")
+	same(t, list(trigger.Except(tr, dates("2027-03-29")), start, start.Add(24*time.Hour)), instants(t, "2027-03-28T21:30:00Z"))
+}
+
 // A calendar sees the due instant, on the clock of the rule: at 22:30 in New York it is the next day in UTC already.
 func TestCalendarSeesTheZonesDate(t *testing.T) {
 	t.Parallel()
@@ -192,6 +201,32 @@ func TestCountByTheDayAgreesWithVisiting(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// A window that begins or ends at a change of the clocks, or shortly after one of a whole day, holds a day whose
+// repeated times stand in the window next to it.
+func TestCountByTheDayNoticesChangesAtTheEdge(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text, zone string
+		repeat     cron.Repeat
+		start      string
+		want       int
+	}{
+		// 01:00 becomes 00:00 at the start; the first readings of the repeated hour lie before it.
+		{"0,30 0,5 * * *", "America/Havana", cron.RepeatFirst, "2027-11-07T05:00:00Z", 2 + 9*4},
+		// 24:00 becomes 23:00 at the end; the last readings of the repeated hour lie after it.
+		{"0,30 5,23 * * *", "Africa/Cairo", cron.RepeatLast, "2027-10-18T21:00:00Z", 9*4 + 2},
+		// A second before the start, 15:30 on the 19th became 15:30 on the 18th: until that time comes again nothing is
+		// due. Then one on the 19th, two on each of eight days, and one on the 28th.
+		{"0 12,18 * * *", "America/Sitka", cron.RepeatFirst, "1867-10-19T00:31:14Z", 1 + 8*2 + 1},
+	} {
+		tr := expression(t, c.text, c.zone, cron.Options{Repeat: c.repeat})
+		start := instant(t, c.start)
+		if n, _, _ := trigger.Count(tr, start, start.Add(10*24*time.Hour), 0); n != c.want {
+			t.Errorf("%s: counted %d, want %d", c.zone, n, c.want)
 		}
 	}
 }

@@ -8,7 +8,8 @@
 //
 // The leaves are [Cron], [Interval], [At] and [After]. The combinators are [Shifted], [Union], [Except] and
 // [Bounded]; they nest freely, and each again keeps the contract. [Count] counts a window without listing it where
-// that is possible. [Spread] and [Jitter] derive stable offsets from a schedule's id.
+// that is possible. A schedule nests them as Bounded(Shifted(Except(Union(Cron...)))): a calendar means the date in the
+// rule and not the one after a shift, and bounds mean the instants that are due in the end. [Spread] and [Jitter] derive stable offsets from a schedule's id.
 //
 // # Instants
 //
