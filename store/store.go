@@ -44,7 +44,8 @@ var (
 	ErrPoison = errors.New("store: the database refuses this content")
 )
 
-// Claims keeps one claim a shard.
+// Claims keeps one claim a shard. A swap whose watermark lies before the stored one is an error, not a lost race, and
+// writes nothing (P3).
 type Claims interface {
 	For(shard int) timeline.ClaimStore
 }
@@ -54,17 +55,19 @@ type Dispatcher interface {
 	// Commit writes a window in one transaction, or nothing: the claim (only if it still has Old's token, epoch and
 	// nonce, else ErrFenced), runs, gaps, pins, arrears. A plan whose schedule changed since (PROTOCOL A3) is left
 	// out and its schedule pinned at the earlier of its pin and the plan's From; the rest commits. A run whose
-	// occurrence exists is counted as a duplicate and is no error. ErrHorizon when Next.CoveredUntil lies beyond the
-	// store's clock by more than Lead and one second (PROTOCOL A9).
+	// occurrence exists is counted as a duplicate and is no error; a gap or an ID that exists is ErrPoison. ErrHorizon
+	// when Next.CoveredUntil lies beyond the store's clock by more than Lead and one second (PROTOCOL A9); another error
+	// when it lies before the stored one.
 	Commit(ctx context.Context, c Commit) (Committed, error)
 	// Settled lists the runs of kind scheduled and the gaps that already dispose of occurrences of one schedule in
-	// [from, to) (PROTOCOL A10b).
+	// [from, to) (PROTOCOL A10b). An open gap reaches into everything that follows it.
 	Settled(ctx context.Context, id schedule.ID, from, to time.Time) (Settled, error)
 	// Arrears lists a shard's open backlogs, oldest first.
 	Arrears(ctx context.Context, shard int) ([]Arrears, error)
 	// Correct sets a watermark that ran ahead of the clock back to at, under a new epoch (PROTOCOL A9): the claim is
 	// swapped as in Commit, gaps that begin at or after at are removed, gaps that reach past it are cut and counted
-	// anew, and an event "clock_corrected" is written. Runs stay.
+	// anew, and an event "clock_corrected" is written. Backlogs are cut at at as well, or windows would settle the rest a
+	// second time, and none is judged by a later instant. Runs and open gaps stay.
 	Correct(ctx context.Context, shard int, old, next timeline.Claim, at time.Time) error
 }
 
@@ -148,12 +151,14 @@ type Taken struct {
 
 // Queue hands out work and takes back its outcomes.
 type Queue interface {
-	// Take claims the oldest ready runs of the pools, within their room. A run with a lock key is taken only if no
-	// other run owns the key; if one does and the run is ready now, overlap skip ends it skipped_overlap, and before
-	// its instant it is left alone. ErrLost when the node's lease was taken.
+	// Take claims the oldest ready runs of the pools (of equals the lowest ID), within their room. A run with a lock key
+	// is taken only if no other run owns the key; if one does and the run is of kind scheduled and ready now, overlap
+	// skip ends it skipped_overlap (PROTOCOL B7), and before its instant it is left alone. ErrLost when the node's lease
+	// was taken, or it has none.
 	Take(ctx context.Context, t Take) (Taken, error)
 	// Start moves claimed runs to running: from then on their code may execute and an edit can no longer un-plan them.
-	// StartedAt is written as given. It returns those that are no longer this node's, which must not start.
+	// StartedAt is written as given. It returns those that are no longer this node's, which must not start; one that
+	// runs already under this fence is not among them.
 	Start(ctx context.Context, started []Started) ([]Held, error)
 	// Settle writes outcomes under their fences. A refused outcome changes nothing; an outcome that is already
 	// recorded under the same fence is a success (PROTOCOL B2). A run's lock is freed when its status is final.
@@ -161,15 +166,17 @@ type Queue interface {
 	// Release gives back claimed runs that did not start: pending again, the delivery not counted, the lock freed if
 	// this claim was the first to own it.
 	Release(ctx context.Context, held []Held) error
-	// Output appends to a running run's output. ErrLost when the run is no longer held under the fence.
+	// Output appends to a running run's output. A chunk that is there already was sent again and is left as it is, here
+	// and in Settle. ErrLost when the run is no longer held under the fence.
 	Output(ctx context.Context, h Held, chunks []Chunk) error
 	// Lost tells which of the held runs are no longer this node's (revoked, cancelled, recovered).
 	Lost(ctx context.Context, held []Held) ([]Held, error)
 	// Recover takes the lease of a silent node: only if its row still shows seenAt, and its lease has run out by the
 	// store's clock. The node is marked lost, and up to limit of its runs get a new fence and go back to pending
 	// (deliveries left), to dead_letter (none left), or by on_lost fail count the attempt and are retried or failed
-	// with code LOST_WORKER (running ones; claimed ones go back to pending). A run that does not end keeps its lock.
-	// Attempts and history say what happened. Call it again until it answers fewer than limit.
+	// with code LOST_WORKER (running ones; claimed ones go back to pending, however often). A run that does not end keeps
+	// its lock. Attempts and history say what happened. Call it again until it answers fewer than limit; where the
+	// conditions do not hold it does nothing and answers none.
 	Recover(ctx context.Context, node run.NodeID, seenAt time.Time, limit int) ([]Recovered, error)
 }
 
@@ -230,21 +237,24 @@ type Counter func(id schedule.ID, spec []byte, from, to time.Time) (n int, first
 
 // Definitions keeps schedules and their revisions.
 type Definitions interface {
-	// Apply makes the live schedules of one origin and tenant set equal to items, in one transaction: creates, edits,
-	// revives and removes. An equal definition writes nothing. Every change un-plans (PROTOCOL A2): in the same
+	// Apply makes the live schedules of one origin, in every tenant, equal to items, in one transaction: creates, edits,
+	// revives and removes. An equal definition writes nothing; Spec.Paused counts only when a schedule comes to life
+	// (D20), and labels and annotations alone make no revision. Every change un-plans (PROTOCOL A2): in the same
 	// transaction the old span ends and the new one begins at one instant of the store's clock, later than every
 	// earlier one; runs of kind scheduled that are pending or claimed and due at or after it are deleted; the schedule
-	// is marked dirty and pinned at the earlier of its pin and that instant. A removal also cancels its pending runs
-	// that were due before. Names taken by another origin give ErrExists, and nothing is applied.
+	// is marked dirty and pinned at the earlier of its pin and that instant. A removal also cancels its runs that were
+	// due before and wait for a worker (pending, held, retry_scheduled). Names taken by another origin, or named twice,
+	// give ErrExists, and nothing is applied.
 	Apply(ctx context.Context, a Apply) (Applied, error)
 	// Pause ends the current span and opens a gap "paused" from the store's now on, un-planning what follows it.
-	// Pausing a paused schedule changes nothing. ErrNotFound.
+	// Pausing a paused schedule changes nothing; nor does resuming one that is not. ErrNotFound, also for removed ones.
 	Pause(ctx context.Context, id schedule.ID, p schedule.Pause) (Change, error)
-	// Resume begins a new span of the same revision and closes the gap with its count. With catchUp the gap is
-	// removed, the span goes on from where the pause began, and the schedule is pinned there (PROTOCOL B10).
+	// Resume begins a new span of the same revision and closes the gap with its count; one without occurrences is
+	// removed. With catchUp the gap is removed, the span goes on from where the gap began, and the schedule is pinned
+	// there (PROTOCOL B10).
 	Resume(ctx context.Context, id schedule.ID, by string, catchUp bool) (Change, error)
-	// Snapshot lists every schedule a planner must know: the live ones, and those removed but still dirty or pinned.
-	// Spans that lie wholly before everything unsettled are left out.
+	// Snapshot lists every schedule a planner must know: the live ones, and those removed but still dirty, pinned or in
+	// arrears. Spans that lie wholly before everything unsettled are left out, and so are empty ones.
 	Snapshot(ctx context.Context, shard int) iter.Seq2[schedule.Row, error]
 	// Dirty lists the rows whose dirty mark is set, in the same form.
 	Dirty(ctx context.Context, shard int) iter.Seq2[schedule.Row, error]
@@ -281,9 +291,9 @@ type Page struct {
 	After string
 }
 
-// ScheduleQuery selects live schedules by tenant, ordered by name.
+// ScheduleQuery selects live schedules of one tenant, ordered by name. A spec that cannot be read is shown as zero.
 type ScheduleQuery struct {
-	Tenant string
+	Tenant string // exact; "" is no tenant, not every tenant
 	Name   string // exact; "": all
 	Origin schedule.Origin
 	Page
@@ -315,6 +325,7 @@ type Reader interface {
 	Revision(ctx context.Context, id schedule.ID, revision uint64) ([]byte, error)
 	Runs(ctx context.Context, q RunQuery) (items []run.Run, next string, err error)
 	Run(ctx context.Context, id run.ID) (run.Run, error) // ErrNotFound
+	// LastRuns gives the run with the newest due instant of each schedule that has one.
 	LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.ID]run.Run, error)
 	Attempts(ctx context.Context, id run.ID) ([]run.Attempt, error)
 	History(ctx context.Context, id run.ID) ([]run.Event, error)
@@ -323,7 +334,8 @@ type Reader interface {
 	// ReadOutput writes the output of one delivery (0: the last) from chunk sequence from on, and returns the sequence
 	// to go on from.
 	ReadOutput(ctx context.Context, id run.ID, delivery, from int, w io.Writer) (int, error)
-	// Unsettled tells up to where a schedule is settled: min(watermark, pin, arrears).
+	// Unsettled tells up to where a schedule is settled: min(watermark, pin, arrears); zero before there is a claim.
+	// ErrNotFound.
 	Unsettled(ctx context.Context, id schedule.ID) (time.Time, error)
 	// Planner tells who leads a shard.
 	Planner(ctx context.Context, shard int) (timeline.Claim, bool, error)
@@ -348,7 +360,7 @@ type Nodes interface {
 	// Beat inserts or renews the node's row: seen now, lease until now plus lease. ErrLost when the lease was taken;
 	// the node must then stop everything it runs and go on under a new ID.
 	Beat(ctx context.Context, n Node, lease time.Duration) error
-	// Leave removes a node that holds nothing any more.
+	// Leave removes a node that holds nothing any more. One that does stays, to be recovered: ErrStale.
 	Leave(ctx context.Context, id run.NodeID) error
 	// Living lists nodes whose lease has not run out. Silent lists those whose lease has run out by the store's clock
 	// and that are not marked lost, or are lost but still have runs.

@@ -253,6 +253,11 @@ func testNameOfAnotherOrigin(w *world) {
 	w.mustBe(store.ErrExists, err)
 	w.same("rows", before, w.rows())
 	w.same("origin", schedule.OriginAPI, w.schedule("taken").Origin)
+	_, err = w.Apply(w.Context(), store.Apply{
+		Origin: schedule.OriginFile, Items: []schedule.Schedule{w.item("twice", time.Minute), w.item("twice", time.Hour)},
+	})
+	w.mustBe(store.ErrExists, err)
+	w.same("rows", before, w.rows())
 	// In another tenant it is another name, and once it is free anybody may have it.
 	item := w.item("taken", time.Minute)
 	item.Tenant = "acme"

@@ -221,9 +221,6 @@ func testRecoverRace(w *world) {
 		for _, r := range recovered {
 			count.add(r.Run.String(), 1)
 		}
-		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
 		return err
 	})
 	w.same("recovered", turns, len(count.n))

@@ -25,8 +25,8 @@ import (
 const seedVariable = "BELFRY_STORETEST_SEED"
 
 const (
-	fixedSeeds = 4
-	operations = 400 // of one series
+	fixedSeeds = 3
+	operations = 300 // of one series
 )
 
 // RunRandom does the same random operations to the store under test and to an oracle, and compares every answer and

@@ -20,6 +20,7 @@ var readerTests = []test{
 	{"filters gaps", testGapFilters},
 	{"finds the last run of each schedule", testLastRuns},
 	{"says what it does not find", testNotFound},
+	{"lists a schedule that cannot be read", testUnreadableSpec},
 }
 
 // walk reads a listing with pages of three; no page may be longer, and rows that come or go meanwhile do not matter.
@@ -209,6 +210,27 @@ func testNotFound(w *world) {
 	if events, err := w.History(w.Context(), run.ID(w.newID())); len(events) > 0 || err != nil && !errors.Is(err, store.ErrNotFound) {
 		w.Errorf("history of an unknown run: %v, %v", events, err)
 	}
+}
+
+// P6: one broken row hides neither itself nor the others, and can be mended, paused and removed. A spec that nobody
+// validated stands for one that was edited by hand.
+func testUnreadableSpec(w *world) {
+	broken := w.item("broken", time.Minute)
+	broken.Spec.TimeZone = "Nowhere/City"
+	w.file(broken, w.item("sound", time.Minute))
+	items, _, err := w.Schedules(w.Context(), store.ScheduleQuery{})
+	w.must(err)
+	w.same("listed", 2, len(items))
+	w.same("rows", 2, len(w.rows()))
+	id := items[0].ID
+	w.pause(id)
+	w.clk.Advance(time.Hour)
+	w.allGaps(store.GapQuery{}) // whatever it counts
+	w.resume(id, false)
+	w.same("mended", []schedule.ID{id}, w.file(w.item("broken", time.Minute), w.item("sound", time.Minute)).Updated)
+	w.sameSpec(w.item("broken", time.Minute).Spec, w.schedule("broken").Spec)
+	w.file(broken)
+	w.same("removed", []schedule.ID{id}, w.file().Removed)
 }
 
 var tenantTests = []test{

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -32,9 +31,7 @@ func testRecoverConditions(w *world) {
 	untouched := func(why string, node run.NodeID, seenAt time.Time) {
 		w.Helper()
 		recovered, err := w.Recover(w.Context(), node, seenAt, 10)
-		if err != nil && !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrNotFound) {
-			w.Fatal(err)
-		}
+		w.must(err)
 		w.same(why, 0, len(recovered))
 		w.is(h.Run, run.Running)
 	}
@@ -237,9 +234,7 @@ func testSecondVerdictIsHarmless(w *world) {
 	alive := w.running(other)
 	before := w.allRuns(store.RunQuery{})
 	recovered, err = w.Recover(w.Context(), node, seen, 10)
-	if err != nil && !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrNotFound) {
-		w.Fatal(err)
-	}
+	w.must(err)
 	w.same("recovered the second time", 0, len(recovered))
 	w.same("runs", before, w.allRuns(store.RunQuery{}))
 	w.settle(w.outcome(alive, run.Succeeded))

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/belfryhq/belfry/run"
@@ -10,6 +11,7 @@ import (
 
 var takeTests = []test{
 	{"hands out the oldest ready runs first", testTakeOldestFirst},
+	{"prefers the lower ID among equals", testTakeOrdersEquals},
 	{"keeps within the room of each pool", testTakeKeepsToRoom},
 	{"reaches ahead, a second at most", testTakeAhead},
 	{"tells when to come again", testTakeTellsWhatComesNext},
@@ -36,6 +38,24 @@ func testTakeOldestFirst(w *world) {
 	got = append(got, w.takeOne(node).Run)
 	w.same("order", []run.ID{ids[1], ids[2], ids[0]}, got)
 	w.same("runs that are not ready", 0, len(w.take(node, 10).Runs))
+}
+
+// The order must be the same on every store and on every try, or runs of one instant would change places.
+func testTakeOrdersEquals(w *world) {
+	id, node := w.declare("minutely"), w.node()
+	var runs []run.Run
+	for i := range 6 {
+		runs = append(runs, w.due(id, at(float64(-i)), func(r *run.Run) { r.ReadyAt = start }))
+	}
+	slices.Reverse(runs)
+	ids := sorted(w.insert(id, runs...))
+	for i := range 3 {
+		var got []run.ID
+		for _, r := range w.take(node, 2).Runs {
+			got = append(got, r.ID)
+		}
+		w.same("taken", ids[2*i:2*i+2], got)
+	}
 }
 
 func testTakeKeepsToRoom(w *world) {

@@ -135,10 +135,14 @@ func testRemovalCancelsQueuedRuns(w *world) {
 	running := w.insert(id, w.due(id, at(0), locked))[0]
 	h := w.takeOne(node)
 	w.begin(h)
+	o := w.outcome(w.retried(id, node), run.RetryScheduled) // it failed once and waits for its retry
+	o.ReadyAt = at(3600)
+	w.settle(o)
 	queued := w.insert(id, w.due(id, at(1)))[0]
 	w.clk.Advance(2 * time.Second)
 	done := w.file()
-	w.same("cancelled", []run.ID{queued}, done.Cancelled)
+	w.same("cancelled", sorted([]run.ID{queued, o.Run}), sorted(done.Cancelled))
+	w.lastEvent(o.Run, run.RetryScheduled, run.Cancelled)
 	r := w.is(queued, run.Cancelled)
 	if r.Reason == "" || r.FinishedAt.IsZero() {
 		w.Errorf("a cancelled run has reason %q and ended %s", r.Reason, r.FinishedAt)
@@ -147,7 +151,14 @@ func testRemovalCancelsQueuedRuns(w *world) {
 	w.is(running, run.Running)
 	w.settle(w.outcome(h, run.Succeeded))
 	w.is(running, run.Succeeded)
-	w.same("runs in the record", 2, len(w.allRuns(store.RunQuery{Schedule: id})))
+	w.same("runs in the record", 3, len(w.allRuns(store.RunQuery{Schedule: id})))
+}
+
+// retried is a run in hand that may be tried again.
+func (w *world) retried(id schedule.ID, node run.NodeID) store.Held {
+	w.Helper()
+	w.insert(id, w.due(id, at(-1), func(r *run.Run) { r.MaxAttempts = 2 }))
+	return w.takeOne(node)
 }
 
 // lastEvent fails the test unless the run's history ends with the transition.
