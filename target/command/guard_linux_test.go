@@ -61,7 +61,7 @@ func TestNothingIsLeftAfterTheCommandEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, _ := marked(t, c)
-			a := execute(t.Context(), t, c)
+			a := execute(timeout(t, 20*time.Second), t, c)
 			if !a.OK() || a.took > grace+time.Second {
 				t.Errorf("got %+v after %v", a.Result, a.took)
 			}
@@ -84,7 +84,7 @@ func TestLostLeaseCutsTheGrace(t *testing.T) {
 	t.Parallel()
 	c, _ := marked(t, shell("trap '' TERM; echo ready; while :; do sleep 0.01; done"))
 	c.KillGrace = schedule.Duration(time.Hour)
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(timeout(t, 20*time.Second))
 	stop := time.AfterFunc(limit, func() { cancel(target.ErrLeaseLost) })
 	defer stop.Stop()
 	d := delivery(c)
@@ -133,13 +133,13 @@ func TestRenewedLeaseKeepsTheCommand(t *testing.T) {
 	t.Parallel()
 	d := delivery(shell("sleep 2.5"))
 	d.Lease = func() time.Duration { return boot() + 1500*time.Millisecond }
-	if a := deliver(t.Context(), t, d); !a.OK() {
+	if a := deliver(timeout(t, 20*time.Second), t, d); !a.OK() {
 		t.Errorf("got %+v", a.Result)
 	}
 	held := boot() + limit
 	d = delivery(shell("sleep 3600"))
 	d.Lease = func() time.Duration { return held }
-	if a := deliver(t.Context(), t, d); a.Code != target.CodeLost || a.took > limit+time.Second {
+	if a := deliver(timeout(t, 20*time.Second), t, d); a.Code != target.CodeLost || a.took > limit+time.Second {
 		t.Errorf("an old lease: %+v after %v", a.Result, a.took)
 	}
 }
@@ -162,12 +162,14 @@ func TestNothingIsLeftAfterTheGuardIsKilled(t *testing.T) {
 			d.Stdout = &out
 			go func() {
 				defer close(killed)
-				until(t, 10*time.Second, "the command is ready", func() bool { return out.String() == "ready\n" })
+				for end := time.Now().Add(10 * time.Second); out.String() != "ready\n" && time.Now().Before(end); {
+					time.Sleep(5 * time.Millisecond)
+				}
 				if pid := guardOf(d.Run.ID.String()); pid == 0 || syscall.Kill(pid, syscall.SIGKILL) != nil {
 					t.Errorf("no guard %d to kill", pid)
 				}
 			}()
-			r := newTarget(t, Options{}).Run(t.Context(), d)
+			r := newTarget(t, Options{}).Run(timeout(t, 20*time.Second), d)
 			<-killed
 			if r.Code != target.CodeInternal || !strings.Contains(r.Message, "guard") {
 				t.Errorf("got %+v", r)
@@ -217,16 +219,17 @@ func TestEndlessOutputCostsLittleMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	peak := make(chan int)
+	peak := make(chan int, 1)
 	go func() {
-		guard := 0
-		until(t, 10*time.Second, "the guard is there", func() bool { guard = guardOf(d.Run.ID.String()); return guard != 0 })
-		most := 0
+		guard, most := 0, 0
+		defer func() { peak <- most }()
+		for end := time.Now().Add(10 * time.Second); guard == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			guard = guardOf(d.Run.ID.String())
+		}
 		for n := 1; n > 0; time.Sleep(10 * time.Millisecond) {
 			n = peakMemory(guard)
 			most = max(most, n)
 		}
-		peak <- most
 	}()
 	a := deliver(timeout(t, time.Minute), t, d)
 	runtime.ReadMemStats(&after)
@@ -263,7 +266,7 @@ func TestAPassedLeaseStartsNothing(t *testing.T) {
 	d := delivery(shell("echo started > " + file))
 	passed := boot() - time.Second
 	d.Lease = func() time.Duration { return passed }
-	if a := deliver(t.Context(), t, d); a.Code != target.CodeLost {
+	if a := deliver(timeout(t, 20*time.Second), t, d); a.Code != target.CodeLost {
 		t.Errorf("got %+v", a.Result)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belfryhq/belfry/schedule"
 )
 
 func TestAnswerIsTheCommands(t *testing.T) {
 	t.Parallel()
-	a := execute(t.Context(), t, shell("echo out; echo err >&2; exit 3"))
+	a := execute(timeout(t, 20*time.Second), t, shell("echo out; echo err >&2; exit 3"))
 	if a.Code != "EXIT_CODE" || a.ExitCode == nil || *a.ExitCode != 3 || a.stdout != "out\n" || a.stderr != "err\n" || a.OutputBytes != 8 || a.Truncated {
 		t.Errorf("got %+v", a)
 	}
@@ -60,7 +61,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := execute(t.Context(), t, c.command)
+			a := execute(timeout(t, 20*time.Second), t, c.command)
 			if a.Code != c.code || a.ExitCode == nil || *a.ExitCode != c.exit || !strings.Contains(a.Message, c.message) {
 				t.Errorf("got code %q, exit %v, message %q; want %q, %d, %q", a.Code, a.ExitCode, a.Message, c.code, c.exit, c.message)
 			}
@@ -78,7 +79,7 @@ func TestEnvironmentIsTheContracts(t *testing.T) {
 	var out sink
 	d.Stdout = &out
 	x := newTarget(t, Options{Environ: []string{"PATH=/usr/bin:/bin", "HOME=/root", "TZ=Asia/Tokyo", "LANG=C", "SECRET=x", "BELFRY_DB=y"}})
-	if r := x.Run(t.Context(), d); !r.OK() {
+	if r := x.Run(timeout(t, 20*time.Second), d); !r.OK() {
 		t.Fatalf("got %+v", r)
 	}
 	id := schedule.ID{4}.String()
@@ -103,17 +104,17 @@ func TestInputAndDirectory(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	c := shell("pwd; cat")
 	c.Dir, c.Stdin = dir, strings.Repeat("line\n", 100_000)
-	a := execute(t.Context(), t, c)
+	a := execute(timeout(t, 20*time.Second), t, c)
 	if !a.OK() || a.stdout != dir+"\n"+c.Stdin {
 		t.Errorf("got %+v with %d bytes", a.Result, len(a.stdout))
 	}
 	c = shell("true") // reads nothing of half a megabyte
 	c.Stdin = strings.Repeat("line\n", 100_000)
-	if a := execute(t.Context(), t, c); !a.OK() {
+	if a := execute(timeout(t, 20*time.Second), t, c); !a.OK() {
 		t.Errorf("unread input: %+v", a.Result)
 	}
 	c = shell("cat")
-	if a := execute(t.Context(), t, c); !a.OK() || a.stdout != "" {
+	if a := execute(timeout(t, 20*time.Second), t, c); !a.OK() || a.stdout != "" {
 		t.Errorf("no input: %+v, %q", a.Result, a.stdout)
 	}
 }
@@ -124,7 +125,7 @@ func TestHomeIsTheDefaultDirectory(t *testing.T) {
 	c := shell("pwd")
 	c.Dir = ""
 	c.Env = map[string]string{"HOME": home}
-	if a := execute(t.Context(), t, c); a.stdout != home+"\n" {
+	if a := execute(timeout(t, 20*time.Second), t, c); a.stdout != home+"\n" {
 		t.Errorf("ran in %q, want %q (%+v)", a.stdout, home, a.Result)
 	}
 }
@@ -133,16 +134,16 @@ func TestOutputBeyondTheLimitIsCountedAndDropped(t *testing.T) {
 	t.Parallel()
 	c := shell("head -c 1000 /dev/zero; head -c 500000 /dev/zero >&2")
 	c.OutputLimit = 5000
-	a := execute(t.Context(), t, c)
+	a := execute(timeout(t, 20*time.Second), t, c)
 	if !a.OK() || !a.Truncated || a.OutputBytes != 501_000 || len(a.stdout)+len(a.stderr) != 5000 {
 		t.Errorf("got %+v, kept %d and %d", a.Result, len(a.stdout), len(a.stderr))
 	}
 	c.OutputLimit = 501_000
-	if a := execute(t.Context(), t, c); a.Truncated || len(a.stdout)+len(a.stderr) != 501_000 {
+	if a := execute(timeout(t, 20*time.Second), t, c); a.Truncated || len(a.stdout)+len(a.stderr) != 501_000 {
 		t.Errorf("just within the limit: %+v", a.Result)
 	}
 	c.OutputLimit = 0
-	if a := execute(t.Context(), t, c); !a.Truncated || len(a.stdout)+len(a.stderr) != 0 {
+	if a := execute(timeout(t, 20*time.Second), t, c); !a.Truncated || len(a.stdout)+len(a.stderr) != 0 {
 		t.Errorf("nothing is to be kept: %+v", a.Result)
 	}
 }
@@ -157,7 +158,7 @@ func TestManyCommandsAtOnce(t *testing.T) {
 			var out sink
 			d := delivery(shell(fmt.Sprintf("echo %d", i)))
 			d.Stdout = &out
-			r := x.Run(t.Context(), d)
+			r := x.Run(timeout(t, 20*time.Second), d)
 			results <- r.Code + strings.TrimSpace(out.String())
 		}()
 	}
