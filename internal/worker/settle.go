@@ -17,7 +17,6 @@ const (
 	settleBatch   = 500                  // outcomes in one call
 	settleBytes   = 4 << 20              // output in one call; one outcome may have more
 	settleTimeout = 10 * time.Second     // of one call
-	maxUnsettled  = 2000                 // unwritten outcomes above which nothing is taken
 	maxSettleWait = time.Second          // between two tries
 )
 
@@ -38,6 +37,7 @@ type settler struct {
 	s      Store
 	log    *slog.Logger
 	poke   func() // called when something was settled
+	limit  int    // unwritten outcomes at which nothing is taken
 	kick   chan struct{}
 	closed chan struct{}
 
@@ -46,8 +46,8 @@ type settler struct {
 	open  int // queued or being written
 }
 
-func newSettler(s Store, log *slog.Logger, poke func()) *settler {
-	return &settler{s: s, log: log, poke: poke, kick: make(chan struct{}, 1), closed: make(chan struct{})}
+func newSettler(s Store, log *slog.Logger, limit int, poke func()) *settler {
+	return &settler{s: s, log: log, limit: limit, poke: poke, kick: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 func (s *settler) add(u *unsettled) {
@@ -64,7 +64,7 @@ func (s *settler) add(u *unsettled) {
 func (s *settler) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open >= maxUnsettled
+	return s.open >= s.limit
 }
 
 // close lets run end once nothing is unwritten, or when it cannot be written within stopWait.

@@ -23,7 +23,19 @@ func newSlots(pools map[string]int) *slots {
 	return s
 }
 
-// room lists the pools that may take something; none at all if too much is unwritten.
+// total is how many runs can execute at once. As many again may have ended with their outcome not written yet: that is
+// what a worker that dies makes be done again at most, beside what it was executing.
+func (s *slots) total() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := 0
+	for _, n := range s.free {
+		sum += n
+	}
+	return sum
+}
+
+// room lists the pools that may take something.
 func (s *slots) room(pools []string) []store.PoolRoom {
 	s.mu.Lock()
 	defer s.mu.Unlock()

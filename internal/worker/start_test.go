@@ -181,12 +181,12 @@ func TestNoMoreIsTakenThanHasRoom(t *testing.T) {
 			return nil
 		}
 		w.take = func(ctx context.Context, t store.Take) (store.Taken, error) {
-			taken, err := w.Store.Take(ctx, t)
-			in, _, _ := w.Runs(ctx, store.RunQuery{Statuses: []run.Status{run.Claimed, run.Running}})
-			if len(in) > 4 {
-				w.Errorf("%d runs are in hand", len(in))
+			for _, p := range t.Pools {
+				if p.Pool == "default" && int32(p.Free)+now.Load() > 4 {
+					w.Errorf("%d more are asked for while %d execute", p.Free, now.Load())
+				}
 			}
-			return taken, err
+			return w.Store.Take(ctx, t)
 		}
 		ids := w.plan(spaced(20, -time.Minute, time.Second))
 		_, stop := w.work(func(o *Options) { o.Pools = map[string]int{"default": 4, "other": 1} })
@@ -196,5 +196,31 @@ func TestNoMoreIsTakenThanHasRoom(t *testing.T) {
 			w.Errorf("%d at once, want 4", peak.Load())
 		}
 		w.expect(run.Succeeded, ids...)
+	})
+}
+
+// A worker with nothing to do asks seldom, though its store hints at every call, its own takes included.
+func TestIdleWorkerAsksSeldom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var takes atomic.Int32
+		w.take = func(ctx context.Context, t store.Take) (store.Taken, error) {
+			takes.Add(1)
+			return w.Store.Take(ctx, t)
+		}
+		_, stop := w.work()
+		time.Sleep(time.Minute)
+		idle := takes.Load()
+		ids := w.plan([]time.Duration{0})
+		at := w.clk.Now()
+		for w.row(ids[0]).Status != run.Succeeded {
+			time.Sleep(time.Millisecond)
+		}
+		if took := w.clk.Now().Sub(at); took > 100*time.Millisecond {
+			w.Errorf("a hint at work was answered after %v", took)
+		}
+		stop()
+		if idle > 60*5 {
+			w.Errorf("%d takes in an idle minute", idle)
+		}
 	})
 }

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	takeGap    = time.Millisecond      // between a hint and the take, so that several are one
-	maxTakeGap = 50 * time.Millisecond // after hints that were about something else
+	takeGap    = time.Millisecond       // between a hint and the take, so that several are one
+	maxTakeGap = 50 * time.Millisecond  // after hints that were about something else
+	maxEchoGap = 250 * time.Millisecond // after hints that may be about our own takes
 )
 
 // takes takes work until the worker is to stop or the life is lost. It asks when something hints at work, when work
@@ -21,13 +22,10 @@ const (
 func (l *life) takes(ctx context.Context) {
 	hints, stopHints := context.WithCancel(ctx)
 	defer stopHints()
-	wake := l.w.s.Wake(hints)
-	gap := takeGap
+	h := hinted{wake: l.w.s.Wake(hints), gap: takeGap, echo: takeGap}
 	for ctx.Err() == nil && l.ctx.Err() == nil {
 		n, next, full := l.take(ctx)
-		if n > 0 {
-			gap = takeGap
-		}
+		next = h.took(n, next)
 		timer := time.NewTimer(next)
 		freed := l.w.slots.freed
 		if !full {
@@ -38,18 +36,41 @@ func (l *life) takes(ctx context.Context) {
 		case <-l.ctx.Done():
 		case <-timer.C:
 		case <-freed:
-			sleep(takeGap, l.stop)
-		case _, open := <-wake:
+			sleep(takeGap, l.stop, l.ctx.Done())
+		case _, open := <-h.wake:
 			if !open {
-				wake = nil
-				break
+				h.wake = nil
 			}
-			if n == 0 {
-				gap = min(2*gap, maxTakeGap)
-			}
-			sleep(gap, l.stop, l.ctx.Done())
+			sleep(h.gap, l.stop, l.ctx.Done())
 		}
 		timer.Stop()
+	}
+}
+
+// hinted answers hints with takes, the slower the less they were about work for us.
+type hinted struct {
+	wake      <-chan struct{}
+	gap, echo time.Duration
+}
+
+// took notes how many runs a take got, and returns when to take again at the latest. A hint that came during a take may
+// be its own echo, since a store cannot always tell who changed what: after a take in vain it is answered, but slowly.
+func (h *hinted) took(n int, next time.Duration) time.Duration {
+	if n > 0 {
+		h.gap, h.echo = takeGap, takeGap
+		return next
+	}
+	h.gap = min(2*h.gap, maxTakeGap)
+	select {
+	case _, open := <-h.wake:
+		if !open {
+			h.wake = nil
+		}
+		h.echo = min(2*h.echo, maxEchoGap)
+		return min(next, h.echo)
+	default:
+		h.echo = takeGap
+		return next
 	}
 }
 

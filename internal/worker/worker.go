@@ -137,7 +137,7 @@ func New(s Store, targets *target.Registry, o Options) (*Worker, error) {
 	w := &Worker{s: s, targets: targets, o: o, log: o.Logger, killed: make(chan struct{})}
 	w.slots = newSlots(o.Pools)
 	w.specs = newSpecs(s)
-	w.settler = newSettler(s, o.Logger, w.slots.poke)
+	w.settler = newSettler(s, o.Logger, w.slots.total(), w.slots.poke)
 	return w, nil
 }
 
