@@ -70,8 +70,8 @@ func answer(ctx context.Context, err error) Result {
 		r.Message += ": " + err.Error()
 		return r
 	}
-	if p, ok := errors.AsType[*permanent](err); ok {
-		return Result{Code: CodePermanent, Message: p.Error(), Permanent: true}
+	if _, ok := errors.AsType[*permanent](err); ok {
+		return Result{Code: CodePermanent, Message: err.Error(), Permanent: true}
 	}
 	r := Failed(err.Error())
 	if later, ok := errors.AsType[*retryAfter](err); ok {

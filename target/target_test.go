@@ -119,7 +119,7 @@ func TestJobsAnswer(t *testing.T) {
 		"success":           {context.Background(), nil, Result{}},
 		"late success":      {cancelled(ErrTimeout), nil, Result{}},
 		"failure":           {context.Background(), errPlain, Result{Code: CodeInternal, Message: "plain"}},
-		"permanent":         {context.Background(), fmt.Errorf("w: %w", Permanent(errPlain)), Result{Code: CodePermanent, Message: "plain", Permanent: true}},
+		"permanent":         {context.Background(), fmt.Errorf("w: %w", Permanent(errPlain)), Result{Code: CodePermanent, Message: "w: plain", Permanent: true}},
 		"knows when":        {context.Background(), RetryAfter(errPlain, time.Hour), Result{Code: CodeInternal, Message: "plain", RetryAfter: time.Hour}},
 		"timeout":           {cancelled(ErrTimeout), errPlain, Result{Code: CodeTimeout, Message: ErrTimeout.Error() + ": plain"}},
 		"lost":              {cancelled(ErrLeaseLost), errPlain, Result{Code: CodeLost, Message: ErrLeaseLost.Error() + ": plain"}},
