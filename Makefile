@@ -4,7 +4,8 @@ GO       ?= go
 BIN      ?= bin/belfry
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-LDFLAGS  ?= -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+APP      := github.com/belfryhq/belfry/internal/app
+LDFLAGS  ?= -s -w -X $(APP).version=$(VERSION) -X $(APP).commit=$(COMMIT)
 
 PKGS           ?= ./...
 RACE_FLAGS     ?= -race -timeout 15m

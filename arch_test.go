@@ -73,7 +73,7 @@ var importTable = map[string]row{
 	"internal/api": {layer: door, own: with(nouns, "control", "client", "internal/manifest", "internal/fault"),
 		modules: []string{"github.com/danielgtaylor/huma/v2"}},
 	"internal/cli": {layer: wiring, own: with(nouns, "client", "internal/manifest", "internal/crontab", "internal/config", "internal/app"),
-		modules: []string{"github.com/spf13/cobra", "go.yaml.in/yaml/v3"}},
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3"}},
 	"internal/app": {layer: wiring, own: []string{"..."},
 		modules: []string{"github.com/fsnotify/fsnotify", "github.com/google/uuid"}},
 	"internal/crash":         {layer: wiring, own: []string{"..."}},
