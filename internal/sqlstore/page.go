@@ -47,9 +47,9 @@ func parsePosition(token string) (p position, err error) {
 
 // conditions builds the WHERE of a listing; what is not asked for does not appear in it.
 type conditions struct {
-	parts  []string
-	args   []any
-	sorted bool // few rows are left, better sorted than looked for in the order of an index
+	parts []string
+	args  []any
+	order string // what to order by instead of the due instant, which it equals
 }
 
 func (c *conditions) add(part string, args ...any) {

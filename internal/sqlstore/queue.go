@@ -60,6 +60,7 @@ type taker struct {
 	now, reach time.Time
 	room       map[string]int
 	taken      store.Taken
+	args       []any
 	fence      uint64 // the last one given out
 	fences     uint64 // how many more are reserved
 }
@@ -114,6 +115,15 @@ func (k *taker) lockOwner(r *run.Run) (owner run.ID, owned bool, err error) {
 	return owner, owned, err
 }
 
+const claimOf = `UPDATE belfry_runs SET status = ?, reason = '', ready_at = NULL, node_id = ?, lease_node = ?, fence = ?,
+	deliveries = deliveries + 1, claimed_at = ?, started_at = NULL`
+
+// Two statements, because one that names a column touches every index over it, even to write NULL over NULL.
+const (
+	claimRun       = claimOf + ` WHERE id = ? AND ready_at IS NOT NULL`
+	claimLockedRun = claimOf + `, lock_held = ? WHERE id = ? AND ready_at IS NOT NULL`
+)
+
 func (k *taker) claim(r *run.Run) error {
 	if r.Deliveries > 0 {
 		if err := complete(k.t, r); err != nil {
@@ -124,14 +134,14 @@ func (k *taker) claim(r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	var lock any
+	query := claimRun
+	args := append(k.args[:0], int64(run.Claimed), k.node[:], k.node[:], fence, micros(k.now))
 	if r.LockKey != "" {
-		lock = r.LockKey
+		query = claimLockedRun
+		args = append(args, r.LockKey)
 	}
-	_, err = k.t.exec(`UPDATE belfry_runs SET status = ?, reason = '', ready_at = NULL, lock_held = ?, node_id = ?, lease_node = ?,
-		fence = ?, deliveries = deliveries + 1, claimed_at = ?, started_at = NULL WHERE id = ? AND ready_at IS NOT NULL`,
-		int64(run.Claimed), lock, k.node[:], k.node[:], fence, micros(k.now), r.ID[:])
-	if err != nil {
+	k.args = append(args, r.ID[:])
+	if _, err := k.t.exec(query, k.args...); err != nil {
 		return err
 	}
 	r.Status, r.Reason, r.Node, r.Fence, r.ClaimedAt, r.StartedAt = run.Claimed, "", k.node, fence, k.now, time.Time{}
@@ -143,8 +153,8 @@ func (k *taker) claim(r *run.Run) error {
 
 // skip ends a run whose instant came while another owned its lock.
 func (k *taker) skip(r *run.Run, owner run.ID) error {
-	_, err := k.t.exec(`UPDATE belfry_runs SET status = ?, reason = 'lock_held', ready_at = NULL, lock_held = NULL, finished_at = ? WHERE id = ?`,
-		run.SkippedOverlap, micros(k.now), r.ID[:])
+	_, err := k.t.exec(`UPDATE belfry_runs SET status = ?, reason = 'lock_held', ready_at = NULL, lock_held = NULL, finished_at = ?,
+		unwell_at = due_at WHERE id = ?`, run.SkippedOverlap, micros(k.now), r.ID[:])
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,11 +46,7 @@ func runsQuery(q store.RunQuery, limit int) (string, []any, error) {
 		query, args := runsOfSchedule(q.Schedule, c, limit)
 		return query, args, nil
 	}
-	order := ` ORDER BY r.due_at DESC, r.id DESC LIMIT ?`
-	if c.sorted {
-		order = ` ORDER BY r.due_at + 0 DESC, r.id DESC LIMIT ?` // not the order of an index that has everything
-	}
-	return selectRuns + c.where() + order, append(c.args, limit), nil
+	return selectRuns + c.where() + ` ORDER BY ` + cmp.Or(c.order, "r.due_at") + ` DESC, r.id DESC LIMIT ?`, append(c.args, limit), nil
 }
 
 func (s *Store) scanRuns(ctx context.Context, query string, args ...any) (items []run.Run, err error) {
@@ -103,14 +100,18 @@ func addPartial(c *conditions, statuses []run.Status) {
 	switch {
 	case all(statuses, run.Claimed, run.Running):
 		c.add("r.lease_node IS NOT NULL")
-		c.sorted = true
+		c.order = sorted
 	case all(statuses, run.Pending, run.RetryScheduled):
 		c.add("r.ready_at IS NOT NULL")
-		c.sorted = true
+		c.order = sorted
 	case all(statuses, run.Failed, run.SkippedOverlap, run.Expired, run.Cancelled, run.DeadLetter):
-		c.add("r.status IN (8, 9, 10, 11, 12)")
+		c.add("r.unwell_at IS NOT NULL")
+		c.order = "r.unwell_at"
 	}
 }
+
+// sorted is the due instant as an expression, so that nobody looks for it in the order of an index that has everything.
+const sorted = "r.due_at + 0"
 
 // all tells whether every status is one of a few.
 func all(statuses []run.Status, few ...run.Status) bool {

@@ -130,7 +130,7 @@ func takeLease(t *tx, l *leased, next fate, now time.Time) error {
 	}
 	switch {
 	case next.status.Final():
-		query += `lock_held = NULL, finished_at = ?`
+		query += `lock_held = NULL, finished_at = ?, unwell_at = due_at`
 		args = append(args, micros(now))
 	case next.status == run.RetryScheduled:
 		query += `available_at = ?, ready_at = ?, node_id = NULL, claimed_at = NULL, started_at = NULL`

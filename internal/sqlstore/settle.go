@@ -122,11 +122,15 @@ func (s *Store) settleHeld(t *tx, o *store.Outcome, was *holding) error {
 	query := `UPDATE belfry_runs SET status = ?, reason = ?, lease_node = NULL, attempt = attempt + ?, started_at = COALESCE(?, started_at),
 		error_code = ?, error = ?, exit_code = ?, output_bytes = ?, output_truncated = ?, `
 	args := []any{o.Status, o.Reason, flag(o.Answered), micros(o.StartedAt), o.ErrorCode, o.Error, o.ExitCode, o.OutputBytes, flag(o.Truncated)}
-	if o.Status == run.RetryScheduled {
+	switch o.Status {
+	case run.RetryScheduled:
 		query += `available_at = ?, ready_at = ? WHERE id = ? AND fence = ?` // it keeps its lock (PROTOCOL B7)
 		args = append(args, o.ReadyAt.UnixMicro(), o.ReadyAt.UnixMicro())
-	} else {
+	case run.Succeeded:
 		query += `finished_at = ?, lock_held = NULL WHERE id = ? AND fence = ?`
+		args = append(args, micros(o.FinishedAt))
+	default:
+		query += `finished_at = ?, lock_held = NULL, unwell_at = due_at WHERE id = ? AND fence = ?`
 		args = append(args, micros(o.FinishedAt))
 	}
 	_, err := t.exec(query, append(args, o.Run[:], was.fence)...)

@@ -64,8 +64,8 @@ func (c *change) cancelQueued(row *stored) error {
 		return err
 	}
 	for _, r := range queued {
-		_, err := c.t.exec(`UPDATE belfry_runs SET status = ?, reason = 'schedule_removed', ready_at = NULL, lock_held = NULL, finished_at = ? WHERE id = ?`,
-			run.Cancelled, micros(c.At), r.id[:])
+		_, err := c.t.exec(`UPDATE belfry_runs SET status = ?, reason = 'schedule_removed', ready_at = NULL, lock_held = NULL, finished_at = ?,
+			unwell_at = due_at WHERE id = ?`, run.Cancelled, micros(c.At), r.id[:])
 		if err != nil {
 			return err
 		}

@@ -103,6 +103,7 @@ CREATE TABLE belfry_runs (
     claimed_at       INTEGER,
     started_at       INTEGER,
     finished_at      INTEGER,
+    unwell_at        INTEGER,            -- due_at once it ended in another way than well, to be found among millions that did
     misfire          TEXT,
     error_code       TEXT    NOT NULL DEFAULT '',
     error            TEXT    NOT NULL DEFAULT '',
@@ -117,8 +118,7 @@ CREATE UNIQUE INDEX belfry_runs_lock ON belfry_runs (tenant, lock_held) WHERE lo
 CREATE INDEX belfry_runs_ready ON belfry_runs (pool, ready_at, id) WHERE ready_at IS NOT NULL;
 CREATE INDEX belfry_runs_lease ON belfry_runs (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX belfry_runs_due ON belfry_runs (due_at, id);
--- What ended in another way than well is looked for among millions that did.
-CREATE INDEX belfry_runs_unwell ON belfry_runs (due_at, id) WHERE status IN (8, 9, 10, 11, 12);
+CREATE INDEX belfry_runs_unwell ON belfry_runs (unwell_at, id) WHERE unwell_at IS NOT NULL;
 
 -- Executions that gave an answer, and deliveries that were lost. A first success without output has no row.
 CREATE TABLE belfry_attempts (
