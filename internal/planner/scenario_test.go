@@ -32,7 +32,8 @@ func (w *world) withClock() *stepped {
 	return s
 }
 
-// The clock is stepped back three seconds just after an instant at which 59 schedules were due: each has one run. S-025.
+// The clock is stepped back three seconds just after an instant at which 59 schedules were due: each has one run. The
+// clock is a port, so that a defect of timing can be reproduced. S-025, R-TST-1, R-WIN-8.
 func TestAStepBackDoublesNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(w *world) {
@@ -54,7 +55,9 @@ func TestAStepBackDoublesNothing(t *testing.T) {
 }
 
 // The clock jumps eight hours ahead, or to the year 2098, and is put right within a minute: nothing of the future is
-// settled, and the present goes on. S-066, PROTOCOL A9.
+// settled, and the present goes on. On
+// SQLite all processes share one clock, so what is left of skew is a clock that is wrong. S-066, PROTOCOL A9,
+// R-LEAD-14, R-LEAD-17.
 func TestAClockFarAheadSettlesNoFuture(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{8 * time.Hour, 98 * 365 * 24 * time.Hour} {
