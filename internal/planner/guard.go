@@ -1,6 +1,10 @@
 package planner
 
-import "time"
+import (
+	"time"
+
+	"github.com/belfryhq/belfry/internal/fault"
+)
 
 // guard watches the wall clock against a clock that never steps (PROTOCOL A9). A step of more than five seconds stops
 // planning until it is undone, or until it has stood for two minutes and is taken for the truth. Slow corrections by a
@@ -38,7 +42,7 @@ func (g *guard) observe(wall time.Time, elapsed time.Duration) (verdict, time.Du
 		g.base, g.known = now, true
 	}
 	step := now - g.base
-	if step.Abs() <= stepBound {
+	if step.Abs() <= stepBound || fault.Without("step-guard") {
 		g.base, g.since = now, false
 		return clockFine, 0
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belfryhq/belfry/internal/fault"
 	"github.com/belfryhq/belfry/run"
 	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/store"
@@ -77,7 +78,7 @@ func (e *execution) run() {
 		e.drop(err)
 		return
 	}
-	if !e.l.w.sleepUntil(e.r.ReadyAt, e.ctx.Done()) || !e.l.fresh() {
+	if !e.awaitInstant() || !e.l.fresh() {
 		e.drop(context.Cause(e.ctx))
 		return
 	}
@@ -97,7 +98,7 @@ func (e *execution) hold() (*definition, error) {
 	if e.ahead && !e.l.w.sleepUntil(e.r.ReadyAt.Add(-e.l.w.o.Confirm), e.l.stop, e.ctx.Done()) {
 		return nil, target.ErrStop
 	}
-	if e.ahead || e.r.OnLost == schedule.OnLostFail {
+	if (e.ahead || e.r.OnLost == schedule.OnLostFail) && !fault.Without("confirm") {
 		if !e.l.fresh() {
 			return nil, context.Cause(e.ctx)
 		}
@@ -105,6 +106,11 @@ func (e *execution) hold() (*definition, error) {
 	}
 	e.l.starter.tell(e)
 	return def, nil
+}
+
+// awaitInstant waits for the run's instant, and reports false when the run was taken back meanwhile.
+func (e *execution) awaitInstant() bool {
+	return fault.Without("instant") || e.l.w.sleepUntil(e.r.ReadyAt, e.ctx.Done())
 }
 
 // definition reads what the run is to execute. While the store does not answer, the run waits.

@@ -185,6 +185,38 @@ func TestRevokedRunIsEnded(t *testing.T) {
 	})
 }
 
+// A process that slept over its lease starts nothing when it wakes, until the lease is renewed: the run may be another's
+// by then. The step of the wall clock is how such a sleep looks here. R-LSE-2.
+func TestNothingStartsUnderAnOldLease(t *testing.T) {
+	var step atomic.Int64
+	clk := clock.Skewed{Clock: clock.Bubble{}, Offset: func() time.Duration { return time.Duration(step.Load()) }}
+	inBubbleWith(t, clk, func(w *world) {
+		begin := time.Now()
+		var renewed, began atomic.Int64
+		w.job = func(context.Context, target.Delivery) error { began.Store(int64(time.Since(begin))); return nil }
+		w.beat = func(ctx context.Context, n store.Node, lease time.Duration) error {
+			if step.Load() != 0 && time.Since(begin) < 4*time.Second {
+				return errDown
+			}
+			err := w.Store.Beat(ctx, n, lease)
+			if err == nil && step.Load() != 0 && renewed.Load() == 0 {
+				renewed.Store(int64(time.Since(begin)))
+			}
+			return err
+		}
+		ids := w.plan([]time.Duration{2 * time.Second})
+		_, stop := w.work()
+		time.Sleep(1900 * time.Millisecond) // it is confirmed
+		step.Store(int64(8 * time.Second))
+		time.Sleep(8 * time.Second)
+		stop()
+		w.expect(run.Succeeded, ids...)
+		if began.Load() < renewed.Load() || renewed.Load() == 0 {
+			w.Errorf("it started after %v, and the lease was renewed after %v", time.Duration(began.Load()), time.Duration(renewed.Load()))
+		}
+	})
+}
+
 // A claim whose reply was lost is found and given back: nobody else would look while this node lives (PROTOCOL B2).
 func TestLostReplyToTakeIsRepaired(t *testing.T) {
 	inBubble(t, func(w *world) {

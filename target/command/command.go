@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/belfryhq/belfry/internal/fault"
 	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/target"
 )
@@ -57,7 +58,7 @@ func (t *Target) Run(ctx context.Context, d target.Delivery) target.Result {
 	if c.unfit != nil {
 		return result(end{startup: c.unfit}, nil, d.Spec.Command)
 	}
-	if d.Lease != nil {
+	if d.Lease != nil && !fault.Without("command-lease") {
 		c.Lease = d.Lease()
 	}
 	out := newCapture(int64(d.Spec.Command.OutputLimit), d.Stdout, d.Stderr)
