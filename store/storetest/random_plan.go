@@ -15,9 +15,9 @@ import (
 // planning are the operations of planners.
 func planning() []operation {
 	return []operation{
-		{"commit", 20, randomCommit},
-		{"swap", 3, randomSwap},
-		{"correct", 1, randomCorrect},
+		{"commit", 20, planners, randomCommit},
+		{"swap", 3, planners, randomSwap},
+		{"correct", 1, planners, randomCorrect},
 	}
 }
 

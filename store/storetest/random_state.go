@@ -12,28 +12,40 @@ import (
 	"github.com/belfryhq/belfry/store"
 )
 
-// compareAll compares everything that can be seen through the contract.
-func (p *pair) compareAll() {
+// view is something that can be seen of a store, and what operations it follows from.
+type view struct {
+	name string
+	of   concern
+	read func(p *pair, ctx context.Context, s store.Store) (any, error)
+}
+
+var views = []view{
+	{"claim", planners, func(_ *pair, ctx context.Context, s store.Store) (any, error) {
+		c, _, err := s.Planner(ctx, 0)
+		return c, err
+	}},
+	{"arrears", planners, func(_ *pair, ctx context.Context, s store.Store) (any, error) { return s.Arrears(ctx, 0) }},
+	{"rows", planners | people, (*pair).seeRows},
+	{"schedules", people, (*pair).seeSchedules},
+	{"settled", planners | people, (*pair).seeSettled},
+	{"runs", planners | workers | people, (*pair).seeRuns},
+	{"gaps", planners | people, func(p *pair, _ context.Context, s store.Store) (any, error) { return comparableGaps(p.allGaps(s)), nil }},
+	{"last runs", 0, (*pair).seeLastRuns},
+	{"living nodes", workers, func(_ *pair, ctx context.Context, s store.Store) (any, error) { return sortedNodes(s.Living(ctx)) }},
+	{"silent nodes", workers, func(_ *pair, ctx context.Context, s store.Store) (any, error) { return sortedNodes(s.Silent(ctx)) }},
+	{"records of a run", workers, (*pair).seeRecords},
+}
+
+// compareViews compares what an operation may have changed, or everything when it is time for that.
+func (p *pair) compareViews(changed concern) {
 	p.Helper()
-	for _, view := range []struct {
-		name string
-		read func(ctx context.Context, s store.Store) (any, error)
-	}{
-		{"claim", func(ctx context.Context, s store.Store) (any, error) { c, _, err := s.Planner(ctx, 0); return c, err }},
-		{"arrears", func(ctx context.Context, s store.Store) (any, error) { return s.Arrears(ctx, 0) }},
-		{"rows", p.seeRows},
-		{"schedules", p.seeSchedules},
-		{"settled", p.seeSettled},
-		{"runs", func(_ context.Context, s store.Store) (any, error) { return p.seeRuns(s), nil }},
-		{"gaps", func(_ context.Context, s store.Store) (any, error) { return p.seeGaps(s), nil }},
-		{"last runs", p.seeLastRuns},
-		{"living nodes", func(ctx context.Context, s store.Store) (any, error) { return sortedNodes(s.Living(ctx)) }},
-		{"silent nodes", func(ctx context.Context, s store.Store) (any, error) { return sortedNodes(s.Silent(ctx)) }},
-		{"records of a run", p.seeRecords},
-	} {
+	for _, v := range views {
+		if v.of&changed == 0 && !p.all {
+			continue
+		}
 		seed := p.r.Uint64() // views that choose choose alike
-		p.compare(view.name, p.both(func(ctx context.Context, _ int, s store.Store) (any, error) {
-			return view.read(context.WithValue(ctx, choice{}, seed), s)
+		p.compare(v.name, p.both(func(ctx context.Context, _ int, s store.Store) (any, error) {
+			return v.read(p, context.WithValue(ctx, choice{}, seed), s)
 		}))
 	}
 }
@@ -54,11 +66,11 @@ func sortedNodes(nodes []store.Node, err error) ([]store.Node, error) {
 }
 
 func (p *pair) seeRows(ctx context.Context, s store.Store) (any, error) {
-	type view struct {
+	type seen struct {
 		Rows  []schedule.Row
 		Dirty []schedule.ID
 	}
-	v := view{Rows: p.rowsOf(s)}
+	v := seen{Rows: p.rowsOf(s)}
 	for i := range v.Rows {
 		v.Rows[i].Spans = merged(v.Rows[i].Spans)
 	}
@@ -84,14 +96,14 @@ func merged(spans []schedule.Span) (out []schedule.Span) {
 	return out
 }
 
-// seen is a schedule as people see it, with its spec as text.
-type seen struct {
+// shown is a schedule as people see it, with its spec as text.
+type shown struct {
 	schedule.Schedule
 	Text string
 }
 
 func (p *pair) seeSchedules(ctx context.Context, s store.Store) (any, error) {
-	var out []seen
+	var out []shown
 	for _, tenant := range []string{"", "acme", "ACME", "Acme"} {
 		items, _, err := s.Schedules(ctx, store.ScheduleQuery{Tenant: tenant})
 		if err != nil {
@@ -103,19 +115,22 @@ func (p *pair) seeSchedules(ctx context.Context, s store.Store) (any, error) {
 				return nil, err
 			}
 			item.Spec, item.ValidFrom = schedule.Spec{}, time.Time{}
-			out = append(out, seen{item, string(text)})
+			out = append(out, shown{item, string(text)})
 		}
 	}
 	return out, nil
 }
 
 func (p *pair) seeSettled(ctx context.Context, s store.Store) (any, error) {
-	type view struct {
+	type seen struct {
 		Until   map[schedule.ID]time.Time
 		Settled store.Settled
 	}
-	v := view{Until: map[schedule.ID]time.Time{}}
-	for _, id := range p.schedules {
+	v := seen{Until: map[schedule.ID]time.Time{}}
+	for i, id := range p.schedules {
+		if !p.all && ctx.Value(choice{}).(uint64)>>i&3 != 0 {
+			continue // a quarter of them is asked for
+		}
 		until, err := s.Unsettled(ctx, id)
 		if err != nil {
 			return nil, err
@@ -155,21 +170,27 @@ func comparable(r run.Run) run.Run {
 	return r
 }
 
-func (p *pair) seeRuns(s store.Store) map[run.ID]run.Run {
+// seeRuns reads the runs that may change, or all of them: those that are alive and those that were due lately.
+func (p *pair) seeRuns(ctx context.Context, s store.Store) (any, error) {
+	page := store.Page{Limit: 1000}
+	queries := []store.RunQuery{{Page: page}}
+	if !p.all {
+		queries = []store.RunQuery{{Statuses: alive, Page: page}, {From: p.clk.Now().Add(-10 * time.Minute), Page: page}}
+	}
 	out := map[run.ID]run.Run{}
-	for q := (store.RunQuery{Page: store.Page{Limit: 1000}}); ; {
-		items, next, err := s.Runs(p.Context(), q)
+	for _, q := range queries {
+		items, _, err := s.Runs(ctx, q) // a series makes fewer runs than a page holds
 		if err != nil {
-			p.Fatal(err)
+			return nil, err
 		}
 		for _, r := range items {
 			out[r.ID] = comparable(r)
 		}
-		if q.After = next; next == "" {
-			return out
-		}
 	}
+	return out, nil
 }
+
+var alive = []run.Status{run.Pending, run.Held, run.Claimed, run.Running, run.Waiting, run.RetryScheduled}
 
 func (p *pair) allGaps(s store.Store) (out []run.Gap) {
 	for q := (store.GapQuery{Page: store.Page{Limit: 1000}}); ; {
@@ -183,8 +204,6 @@ func (p *pair) allGaps(s store.Store) (out []run.Gap) {
 		}
 	}
 }
-
-func (p *pair) seeGaps(s store.Store) []run.Gap { return comparableGaps(p.allGaps(s)) }
 
 // comparableGaps drops the identifiers that a store made up, and what an open gap in which nothing was due yet says.
 func comparableGaps(gaps []run.Gap) []run.Gap {
@@ -225,12 +244,12 @@ func (p *pair) seeRecords(ctx context.Context, s store.Store) (any, error) {
 	if !ok {
 		return nil, nil
 	}
-	type view struct {
+	type seen struct {
 		Attempts []run.Attempt
 		History  []run.Event
 		Output   string
 	}
-	var v view
+	var v seen
 	r, err := s.Run(ctx, h[0].Run)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil

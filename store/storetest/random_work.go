@@ -15,14 +15,14 @@ import (
 // working are the operations of workers and sweepers.
 func working() []operation {
 	return []operation{
-		{"beat", 6, randomBeat},
-		{"leave", 1, randomLeave},
-		{"take", 20, randomTake},
-		{"start", 8, randomStart},
-		{"output", 4, randomOutput},
-		{"settle", 16, randomSettle},
-		{"release", 3, randomRelease},
-		{"recover", 5, randomRecover},
+		{"beat", 6, workers, randomBeat},
+		{"leave", 1, workers, randomLeave},
+		{"take", 20, workers, randomTake},
+		{"start", 8, workers, randomStart},
+		{"output", 4, workers, randomOutput},
+		{"settle", 16, workers, randomSettle},
+		{"release", 3, workers, randomRelease},
+		{"recover", 5, workers, randomRecover},
 	}
 }
 
@@ -180,9 +180,9 @@ func randomRecover(p *pair) (string, [2]any) {
 // defining are the operations of people and files.
 func defining() []operation {
 	return []operation{
-		{"apply", 5, randomApply},
-		{"pause", 4, randomPause},
-		{"resume", 4, randomResume},
+		{"apply", 5, people, randomApply},
+		{"pause", 4, people, randomPause},
+		{"resume", 4, people, randomResume},
 	}
 }
 

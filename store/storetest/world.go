@@ -27,6 +27,7 @@ type world struct {
 	watcher     *watched
 	h           Harness
 	bare        store.Store // the same, unwatched
+	other       store.Store // a second handle, once a test asked for one
 	clk         *Clock
 	claim       timeline.Claim // as this test last wrote it
 	made        uint64         // identifiers so far
@@ -54,10 +55,13 @@ func newWorld(t *testing.T, h Harness) *world {
 // second is another handle on the same data, or the same handle where there is no other.
 func (w *world) second() store.Store {
 	w.Helper()
-	if w.h.Reopen == nil {
-		return w.bare
+	if w.other == nil {
+		w.other = w.bare
+		if w.h.Reopen != nil {
+			w.other = w.h.Reopen(w.T, w.bare, w.clk, countEvery)
+		}
 	}
-	return w.h.Reopen(w.T, w.bare, w.clk, countEvery)
+	return w.other
 }
 
 // countEvery is the store.Counter of the suite: it counts the grid of an interval by arithmetic.
