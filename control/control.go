@@ -24,6 +24,7 @@ type Options struct {
 type Control struct {
 	store store.Store
 	o     Options
+	kinds kinds
 }
 
 // New makes a Control over a store.
@@ -43,7 +44,7 @@ func New(s store.Store, o Options) *Control {
 func (c *Control) ApplyFile(ctx context.Context, items []schedule.Schedule, why string) (store.Applied, error) {
 	for _, s := range items {
 		if err := c.o.Consent.Permits(schedule.OriginFile, s.Spec.Target); err != nil {
-			return store.Applied{}, fmt.Errorf("schedule %s: %w", s.Name, err)
+			return store.Applied{}, fmt.Errorf("schedule %s: %w: %w", s.Name, ErrRefused, err)
 		}
 	}
 	done, err := c.store.Apply(ctx, store.Apply{Origin: schedule.OriginFile, Items: items, By: "file", Why: why})

@@ -5,11 +5,14 @@ import (
 	"os"
 	_ "time/tzdata" // where the system has no zone data, the binary brings its own
 
+	"github.com/belfryhq/belfry/internal/app"
 	"github.com/belfryhq/belfry/internal/cli"
 	"github.com/belfryhq/belfry/target/command"
 )
 
+var version, commit string // set by the linker
+
 func main() {
 	command.GuardMain() // does not return in a process that guards a command
-	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Main(app.Build{Version: version, Commit: commit}))
 }

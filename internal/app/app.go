@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belfryhq/belfry/client"
 	"github.com/belfryhq/belfry/control"
 	"github.com/belfryhq/belfry/internal/clock"
 	"github.com/belfryhq/belfry/internal/plan"
@@ -26,9 +27,10 @@ import (
 // Options says what a node is made of. The zero value needs at least DB.
 type Options struct {
 	DB            string         // path of the SQLite file
-	File          string         // schedules of origin file; "": none
-	FileFormat    string         // "": by the file's name; crontab, system-crontab or manifest
-	Roles         Roles          // zero: all
+	File          Source         // schedules of origin file; no Path: none
+	Listen        string         // loopback address of the API; "": no API
+	AddressFile   string         // where the address is written once it is known; "": nowhere
+	Roles         Roles          // zero: planner, worker and API
 	Pools         map[string]int // concurrency by pool
 	Lead          time.Duration
 	ClaimLease    time.Duration
@@ -36,15 +38,17 @@ type Options struct {
 	MaxIdle       time.Duration
 	ShutdownGrace time.Duration
 	Consent       target.Consent
-	Version       string
-	ZoneRelease   string
+	Version       client.Version
 	Clock         clock.Clock
 	Logger        *slog.Logger
 	Jobs          *target.Jobs // handlers for in-process jobs; nil: none
 }
 
-// Roles says which loops a node runs.
-type Roles struct{ Planner, Worker bool }
+// ErrRefused marks what this server may not do by its own settings, such as running a command.
+var ErrRefused = control.ErrRefused
+
+// Roles says which loops a node runs. The zero value runs both; API alone runs neither.
+type Roles struct{ Planner, Worker, API bool }
 
 // Node is one process's planner and worker over one store.
 type Node struct {
@@ -54,6 +58,8 @@ type Node struct {
 	planner *planner.Planner
 	worker  *worker.Worker
 	watch   *fileWatch
+	door    *door // nil: no API
+	started time.Time
 }
 
 // Open opens the store and reads the file of schedules once: a file that is wrong refuses the start, before anything
@@ -66,11 +72,11 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		o.Clock = clock.System{}
 	}
 	if o.Roles == (Roles{}) {
-		o.Roles = Roles{Planner: true, Worker: true}
+		o.Roles = Roles{Planner: true, Worker: true, API: true}
 	}
-	n := &Node{o: o}
-	if o.File != "" {
-		n.watch = &fileWatch{path: o.File, format: o.FileFormat, log: o.Logger}
+	n := &Node{o: o, started: o.Clock.Now()}
+	if o.File.Path != "" {
+		n.watch = &fileWatch{source: o.File, log: o.Logger, settle: defaultSettle, look: defaultLook}
 		if _, err := n.watch.read(); err != nil {
 			return nil, err
 		}
@@ -80,7 +86,11 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	n.store = s
-	if err := n.wire(ctx); err != nil {
+	err = n.wire(ctx)
+	if err == nil && o.Listen != "" {
+		n.door, err = n.listen(o.Listen)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return n, nil
@@ -98,7 +108,7 @@ func (n *Node) wire(ctx context.Context) (err error) {
 		n.planner, err = planner.New(n.store, planner.Options{
 			// The token begins with the process id, so that a person who sees the claim knows whom to ask.
 			Token: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()),
-			Lead:  n.o.Lead, Lease: n.o.ClaimLease, MaxIdle: n.o.MaxIdle, ZoneRelease: n.o.ZoneRelease,
+			Lead:  n.o.Lead, Lease: n.o.ClaimLease, MaxIdle: n.o.MaxIdle, ZoneRelease: n.o.Version.TZData,
 			Clock: n.o.Clock, Logger: n.o.Logger,
 		})
 		if err != nil {
@@ -125,16 +135,20 @@ func (n *Node) wireWorker() error {
 			return err
 		}
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
 	n.worker, err = worker.New(n.store, registry, worker.Options{
-		Node:  store.Node{Host: host, PID: os.Getpid(), Version: n.o.Version, ZoneRelease: n.o.ZoneRelease, Roles: n.roles()},
+		Node:  store.Node{Host: hostname(), PID: os.Getpid(), Version: n.o.Version.Version, ZoneRelease: n.o.Version.TZData, Roles: n.roles()},
 		Pools: n.o.Pools, Lease: n.o.RunLease, ShutdownGrace: n.o.ShutdownGrace, Consent: n.o.Consent,
 		Clock: n.o.Clock, Logger: n.o.Logger,
 	})
 	return err
+}
+
+func hostname() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return host
 }
 
 func (n *Node) roles() (names []string) {
@@ -147,28 +161,46 @@ func (n *Node) roles() (names []string) {
 	return names
 }
 
-// Run runs the loops until ctx ends and everything has been given back or has run out of its grace.
+// Run runs the loops until ctx ends and everything has been given back or has run out of its grace. The API answers to
+// the end, so that a person can watch a shutdown.
 func (n *Node) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	errs := make([]error, 3)
-	start := func(i int, what string, run func(context.Context) error) {
+	var loops, doors sync.WaitGroup
+	errs := make([]error, 4)
+	open, shut := context.WithCancel(context.WithoutCancel(ctx))
+	defer shut()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	start := func(wg *sync.WaitGroup, i int, run func() error) {
 		wg.Go(func() {
-			if err := run(ctx); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", what, err)
+			if errs[i] = run(); errs[i] != nil {
+				stop() // a node that does half of its work looks well and is not
 			}
 		})
 	}
+	if n.door != nil {
+		start(&doors, 3, func() error { return n.door.run(open) })
+	}
 	if n.planner != nil {
-		start(0, "planner", n.planner.Run)
+		start(&loops, 0, func() error { return named("planner", n.planner.Run(ctx)) })
 	}
 	if n.worker != nil {
-		start(1, "worker", n.worker.Run)
+		start(&loops, 1, func() error { return named("worker", n.worker.Run(ctx)) })
 	}
 	if n.watch != nil {
-		start(2, "file", n.watch.run)
+		start(&loops, 2, func() error { return named("file", n.watch.run(ctx)) })
 	}
-	wg.Wait()
+	<-ctx.Done()
+	loops.Wait()
+	shut()
+	doors.Wait()
 	return errors.Join(errs...)
+}
+
+func named(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // Kill cuts a shutdown short: running work is cancelled at once.
@@ -178,16 +210,67 @@ func (n *Node) Kill() {
 	}
 }
 
-// Reload reads the file of schedules again, as SIGHUP asks for.
-func (n *Node) Reload(ctx context.Context) error {
-	if n.watch == nil {
-		return nil
+// Reload reads the file of schedules again, as SIGHUP asks for. What is wrong with it is logged.
+func (n *Node) Reload(ctx context.Context) {
+	if n.watch != nil {
+		n.watch.reload(ctx, "reload")
 	}
-	return n.watch.load(ctx, "reload")
 }
 
-// Close closes the store. Run must have returned.
-func (n *Node) Close() error { return n.store.Close() }
+// Close closes the store. Run must have returned, or never been called.
+func (n *Node) Close() error {
+	var err error
+	if n.door != nil {
+		err = n.door.close()
+	}
+	return errors.Join(err, n.store.Close())
+}
+
+// Address is where the API listens; "" without one.
+func (n *Node) Address() string {
+	if n.door == nil {
+		return ""
+	}
+	return n.door.address
+}
+
+// Identity waits until this process is known to the store as a node, and returns its name; "" for a process without a
+// worker, or when ctx ends first.
+func (n *Node) Identity(ctx context.Context) string {
+	if n.worker == nil {
+		return ""
+	}
+	const pause = 10 * time.Millisecond
+	for {
+		if name := n.identity(ctx); name != "" {
+			return name
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ""
+		case <-timer.C:
+		}
+	}
+}
+
+func (n *Node) identity(ctx context.Context) string {
+	nodes, err := n.store.Living(ctx)
+	if err != nil {
+		return ""
+	}
+	host, newest := hostname(), store.Node{}
+	for _, one := range nodes {
+		if one.PID == os.Getpid() && one.Host == host && !one.StartedAt.Before(newest.StartedAt) {
+			newest = one
+		}
+	}
+	if newest.PID == 0 {
+		return ""
+	}
+	return newest.ID.String()
+}
 
 // Planner tells how planning stands.
 func (n *Node) Planner() planner.Status {

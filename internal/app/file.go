@@ -1,10 +1,11 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/belfryhq/belfry/client"
 	"github.com/belfryhq/belfry/internal/crontab"
 	"github.com/belfryhq/belfry/internal/manifest"
 	"github.com/belfryhq/belfry/schedule"
@@ -21,31 +23,55 @@ import (
 )
 
 // fileWatch keeps the schedules of origin file equal to a file. A file that is wrong changes nothing: the last good
-// set stays, and the problem is logged and shown.
+// set stays, and the problem is logged and shown. Loads are serialised by loading; mu guards what status shows.
 type fileWatch struct {
-	path, format string
-	log          *slog.Logger
-	apply        func(ctx context.Context, items []schedule.Schedule, why string) (store.Applied, error)
+	source Source
+	log    *slog.Logger
+	apply  func(ctx context.Context, items []schedule.Schedule, why string) (store.Applied, error)
+	settle time.Duration // editors write a file in several steps
+	look   time.Duration // how often the file is looked at when nothing tells of changes
 
+	loading sync.Mutex
 	mu      sync.Mutex
 	sum     [32]byte // of the file as last looked at
 	problem error    // why the last look changed nothing
+	loaded  time.Time
+	items   int
+	report  []crontab.Entry
 }
 
 const (
-	settle = 200 * time.Millisecond // editors write a file in several steps
-	look   = 10 * time.Second       // how often the file is looked at when nothing tells of changes
+	defaultSettle = 200 * time.Millisecond
+	defaultLook   = 10 * time.Second
 )
 
-func (w *fileWatch) read() ([]schedule.Schedule, error) {
-	text, err := os.ReadFile(w.path)
+// content reads the file, bounded as its readers are.
+func (w *fileWatch) content() ([]byte, error) {
+	f, err := os.Open(w.source.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read schedules: %w", err)
 	}
+	defer func() { _ = f.Close() }() // nothing was written
+	text, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read schedules: %w", err)
+	}
+	return text, nil
+}
+
+// read reads and parses the file; problems of its text are a *manifest.Error.
+func (w *fileWatch) read() ([]schedule.Schedule, error) {
+	text, err := w.content()
+	if err != nil {
+		return nil, err
+	}
+	items, report, err := w.source.Parse(text)
 	w.mu.Lock()
 	w.sum = sha256.Sum256(text)
+	if err == nil {
+		w.report = report
+	}
 	w.mu.Unlock()
-	items, err := w.parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -56,98 +82,154 @@ func (w *fileWatch) read() ([]schedule.Schedule, error) {
 	return out, nil
 }
 
-func (w *fileWatch) parse(text []byte) ([]manifest.Item, error) {
-	format := w.format
-	if format == "" {
-		format = "crontab"
-		switch strings.ToLower(filepath.Ext(w.path)) {
-		case ".yaml", ".yml", ".json":
-			format = "manifest"
-		}
-	}
-	switch format {
-	case "manifest":
-		return manifest.Read(w.path, bytes.NewReader(text), schedule.Defaults{})
-	case "crontab", "system-crontab":
-		tab, err := crontab.Read(w.path, bytes.NewReader(text), crontab.Options{System: format == "system-crontab"})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range tab.Report {
-			w.report(e)
-		}
-		return tab.Items, nil
-	default:
-		return nil, fmt.Errorf("format of %s is %q; allowed are manifest, crontab and system-crontab", w.path, format)
-	}
-}
-
 // load reads the file and applies it.
 func (w *fileWatch) load(ctx context.Context, why string) error {
+	w.loading.Lock()
+	defer w.loading.Unlock()
 	items, err := w.read()
 	if err == nil {
 		var done store.Applied
 		if done, err = w.apply(ctx, items, why); err == nil {
-			w.log.Info("schedules read", "file", w.path, "reason", why, "created", len(done.Created), "updated", len(done.Updated),
+			w.log.Info("schedules read", "file", w.source.Path, "reason", why, "created", len(done.Created), "updated", len(done.Updated),
 				"removed", len(done.Removed), "unchanged", done.Unchanged, "unplanned", done.Unplanned)
+			w.tellReport()
 		}
 	}
 	w.mu.Lock()
-	w.problem = err
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	if w.problem = err; err == nil {
+		w.loaded, w.items = time.Now(), len(items)
+	}
 	return err
+}
+
+// reload is load while the server runs: what went wrong is logged, since nobody waits for it.
+func (w *fileWatch) reload(ctx context.Context, why string) {
+	if err := w.load(ctx, why); err != nil && ctx.Err() == nil {
+		w.log.Error("the file is wrong; the last good set stays", "file", w.source.Path, "reason", err.Error())
+	}
 }
 
 // run watches the file's directory, because editors replace files rather than write them, and looks at the file by
 // itself now and then in case nothing was told.
 func (w *fileWatch) run(ctx context.Context) error {
-	events := make(chan fsnotify.Event)
-	watcher, err := fsnotify.NewWatcher()
-	if err == nil {
+	var events <-chan fsnotify.Event
+	var errs <-chan error
+	if watcher := w.watcher(); watcher != nil {
 		defer func() { _ = watcher.Close() }() // nothing is written through it
-		if err = watcher.Add(filepath.Dir(w.path)); err == nil {
-			events = watcher.Events
-		}
+		events, errs = watcher.Events, watcher.Errors
 	}
-	if err != nil {
-		w.log.Warn("changes of the file are only polled for", "file", w.path, "reason", err.Error())
-	}
-	timer := time.NewTimer(look)
+	timer := time.NewTimer(w.look)
 	defer timer.Stop()
+	var waiting time.Time // since when a change waits for its last step
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-errs:
+			w.log.Warn("a change of the file may have been missed; it is looked at now", "file", w.source.Path, "reason", err.Error())
+			timer.Reset(w.settle)
 		case e := <-events:
-			if filepath.Base(e.Name) == filepath.Base(w.path) {
-				timer.Reset(settle)
+			if !w.concerns(e.Name) {
+				continue
+			}
+			if waiting.IsZero() {
+				waiting = time.Now()
+			}
+			if time.Since(waiting) < 10*w.settle { // a file that is written all the time is read all the same
+				timer.Reset(w.settle)
 			}
 		case <-timer.C:
-			if w.changed() {
-				if err := w.load(ctx, "file changed"); err != nil {
-					w.log.Error("the file is wrong; the last good set stays", "file", w.path, "reason", err.Error())
-				}
-			}
-			timer.Reset(look)
+			waiting = time.Time{}
+			w.lookAt(ctx)
+			timer.Reset(w.look)
 		}
 	}
 }
 
-func (w *fileWatch) changed() bool {
-	text, err := os.ReadFile(w.path)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err != nil {
-		w.problem = fmt.Errorf("read schedules: %w", err)
-		return false
+// watcher watches the directory, and that of the file which a link leads to; nil when the system cannot.
+func (w *fileWatch) watcher() *fsnotify.Watcher {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		err = watcher.Add(filepath.Dir(w.source.Path))
 	}
-	return sha256.Sum256(text) != w.sum
+	if err != nil {
+		w.log.Warn("changes of the file are only polled for", "file", w.source.Path, "reason", err.Error())
+		if watcher != nil {
+			_ = watcher.Close() // it watches nothing
+		}
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(w.source.Path); err == nil && filepath.Dir(real) != filepath.Dir(w.source.Path) {
+		if err := watcher.Add(filepath.Dir(real)); err != nil {
+			w.log.Debug("the directory that the file's link leads to is only polled", "file", real, "reason", err.Error())
+		}
+	}
+	return watcher
 }
 
-// report logs what became of a crontab's line when that needs a word.
-func (w *fileWatch) report(e crontab.Entry) {
-	if len(e.Reasons) == 0 {
-		return
+// concerns reports whether a name is that of the file, or of what a link in its place leads over (as mounted
+// configuration does: a link to a link to a directory that is swapped).
+func (w *fileWatch) concerns(name string) bool {
+	if filepath.Base(name) == filepath.Base(w.source.Path) || filepath.Base(name) == "..data" {
+		return true
 	}
-	w.log.Info("crontab line", "file", w.path, "line", e.Line, "result", string(e.Result), "reason", strings.Join(e.Reasons, "; "))
+	real, err := filepath.EvalSymlinks(w.source.Path)
+	return err == nil && filepath.Base(real) == filepath.Base(name)
+}
+
+// lookAt reads the file again if it is another than before.
+func (w *fileWatch) lookAt(ctx context.Context) {
+	text, err := w.content()
+	w.mu.Lock()
+	changed := err == nil && sha256.Sum256(text) != w.sum
+	gone := err != nil && (w.problem == nil || w.problem.Error() != err.Error())
+	retry := err == nil && w.problem != nil && !isContent(w.problem)
+	if err != nil {
+		w.problem = err
+	}
+	w.mu.Unlock()
+	switch {
+	case gone:
+		w.log.Error("the file cannot be read; the last good set stays", "file", w.source.Path, "reason", err.Error())
+	case changed:
+		w.reload(ctx, "file changed")
+	case retry: // it could not be read or applied for a reason that passes
+		w.reload(ctx, "tried again")
+	}
+}
+
+// isContent reports whether a problem lies in the text, which reading it again cannot mend.
+func isContent(err error) bool {
+	var bad *manifest.Error
+	return errors.As(err, &bad)
+}
+
+// tellReport logs what became of a crontab's lines where that needs a word.
+func (w *fileWatch) tellReport() {
+	for _, e := range w.report {
+		if len(e.Reasons) > 0 {
+			w.log.Info("crontab line", "file", w.source.Path, "line", e.Line, "result", string(e.Result), "reason", strings.Join(e.Reasons, "; "))
+		}
+	}
+}
+
+// status is what the API shows.
+func (w *fileWatch) status() *client.FileStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := &client.FileStatus{Path: w.source.Path, Format: w.source.KnownFormat(), LoadedAt: client.NewTime(w.loaded), Items: w.items,
+		Report: []client.FileLine{}}
+	if out.Format != FormatManifest {
+		out.TimeZone = w.source.Zone
+	}
+	if w.problem != nil {
+		out.Problem = w.problem.Error()
+	}
+	for _, e := range w.report {
+		if len(e.Reasons) > 0 {
+			out.Report = append(out.Report, client.FileLine{Line: e.Line, Text: e.Text, Result: string(e.Result), Name: e.Name, Reasons: e.Reasons})
+		}
+	}
+	return out
 }

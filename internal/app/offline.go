@@ -21,7 +21,9 @@ import (
 )
 
 // Preview answers a preview without a server.
-func Preview(req client.PreviewRequest, now time.Time) (client.Preview, error) { return api.Preview(req, now) }
+func Preview(req client.PreviewRequest, now time.Time) (client.Preview, error) {
+	return api.Preview(req, now)
+}
 
 // Problem says what an error is, in the form in which the API would say it.
 func Problem(err error) *client.Problem { return api.ProblemOf(err) }
@@ -88,12 +90,15 @@ func Validate(s Source, r io.Reader, now time.Time) (client.Validation, []cronta
 	return v, report, err
 }
 
-// version is set by the linker; commit comes from the build when it is not.
-var version, commit = "dev", ""
+// Build is what the linker writes into the program. Empty fields come from the build information.
+type Build struct{ Version, Commit string }
 
 // Version tells what this program is built of.
-func Version(ctx context.Context) client.Version {
-	v := client.Version{Version: version, Commit: commit, Go: runtime.Version(), TZData: ZoneRelease(), SQLite: "unknown"}
+func Version(ctx context.Context, b Build) client.Version {
+	v := client.Version{Version: b.Version, Commit: b.Commit, Go: runtime.Version(), TZData: ZoneRelease(), SQLite: "unknown"}
+	if v.Version == "" {
+		v.Version = "dev"
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && v.Commit == "" {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
