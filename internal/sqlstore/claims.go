@@ -51,14 +51,10 @@ func claimColumns(c *timeline.Claim) []any {
 // Planner tells who leads a shard.
 func (s *Store) Planner(ctx context.Context, shard int) (c timeline.Claim, found bool, err error) {
 	err = s.read(ctx, "read the claim", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, selectClaim, shard)
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			found = true
 			return scan(claimColumns(&c)...)
-		})
+		}, selectClaim, shard)
 	})
 	return c, found, err
 }

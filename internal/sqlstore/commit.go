@@ -179,17 +179,13 @@ func putArrears(t *tx, shard int, a store.Arrears) error {
 // Arrears lists a shard's backlogs.
 func (s *Store) Arrears(ctx context.Context, shard int) (out []store.Arrears, err error) {
 	err = s.read(ctx, "list arrears", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, `SELECT from_at, to_at, opened_at, cursor_id FROM belfry_arrears
-			WHERE shard = ? ORDER BY opened_at, from_at`, shard)
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			a := store.Arrears{Shard: shard}
 			err := scan(instant{&a.From}, instant{&a.To}, instant{&a.OpenedAt}, ident{(*[16]byte)(&a.Cursor)})
 			out = append(out, a)
 			return err
-		})
+		}, `SELECT from_at, to_at, opened_at, cursor_id FROM belfry_arrears
+			WHERE shard = ? ORDER BY opened_at, from_at`, shard)
 	})
 	return out, err
 }

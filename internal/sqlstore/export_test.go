@@ -29,7 +29,7 @@ func RunsQuery(q store.RunQuery) (string, []any) {
 func Reads() map[string]string {
 	return map[string]string{
 		"planner": selectClaim, "held": selectHeld, "revision": selectRevision, "nodes": selectNodes,
-		"settled": selectSettledRuns, "settled gaps": selectSettledGaps, "schedules by name": selectSchedules + ` WHERE s.tenant = ? AND s.name_live > ? ORDER BY s.name_live LIMIT ?`,
-		"gaps": selectGaps + ` ORDER BY g.first_at DESC, g.id DESC LIMIT ?`,
+		"settled": selectSettledRuns, "settled gaps": selectSettledGaps, "schedules by name": selectSchedules + ` WHERE s.tenant = ? AND s.name_live > ? ORDER BY s.name_live LIMIT 9`,
+		"gaps": selectGaps + ` ORDER BY g.first_at DESC, g.id DESC LIMIT 9`,
 	}
 }

@@ -48,15 +48,11 @@ func (s *Store) Lost(ctx context.Context, held []store.Held) (lost []store.Held,
 			return nil, err
 		}
 		// without the caller's context, which would cost a goroutine for each of the lookups; each is one row by its key
-		rows, err := s.lost.QueryContext(context.WithoutCancel(ctx), h.Run[:], h.Fence)
-		if err != nil {
-			return nil, s.wrap("confirm held runs", err)
-		}
 		found := false
-		err = eachRow(rows, func(func(...any) error) error {
+		err := s.reads.each(context.WithoutCancel(ctx), nil, func(func(...any) error) error {
 			found = true
 			return nil
-		})
+		}, selectHeld, h.Run[:], h.Fence)
 		if err != nil {
 			return nil, s.wrap("confirm held runs", err)
 		}

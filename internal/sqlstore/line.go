@@ -8,8 +8,11 @@ import (
 	"github.com/belfryhq/belfry/run"
 )
 
-// linePage is how many runs of a pool are read at once; they are claimed one by one anyway.
-const linePage = 128
+// How many runs of a pool are read at once, with much room and with little; they are claimed one by one anyway.
+const (
+	linePage  = 128
+	shortLine = 16
+)
 
 // line merges the claimable runs of several pools, oldest ready first. Each pool is read by its own index, page by
 // page, so that a long backlog costs what is looked at. Pools without room are not read any further.
@@ -67,7 +70,12 @@ const selectLine = `SELECT r.id, r.tenant, r.schedule_id, r.revision, r.kind, r.
 	WHERE r.pool = ? AND r.ready_at >= ? AND r.ready_at <= ? AND (r.ready_at > ? OR r.id > ?)
 	AND (r.lock_key = '' OR r.kind = ? AND r.overlap = ? OR NOT EXISTS (
 		SELECT 1 FROM belfry_runs o WHERE o.tenant = r.tenant AND o.lock_held = r.lock_key AND o.id <> r.id))
-	ORDER BY r.ready_at, r.id LIMIT ?`
+	ORDER BY r.ready_at, r.id`
+
+var (
+	selectShortLine = selectLine + limitTo(shortLine)
+	selectLongLine  = selectLine + limitTo(linePage)
+)
 
 // overlapSkip is the number of overlap skip in the list of package columns.
 const overlapSkip = 2
@@ -76,13 +84,15 @@ func (p *poolLine) fill(k *taker) error {
 	if len(p.page) > 0 || p.ended {
 		return nil
 	}
-	limit := min(k.room[p.pool], linePage)
+	limit, query := linePage, selectLongLine
+	if k.room[p.pool] <= shortLine {
+		limit, query = shortLine, selectShortLine
+	}
 	p.page = make([]run.Run, 0, limit)
 	err := k.t.each(func(scan func(...any) error) error {
-		r, err := scanLine(scan, p.pool)
-		p.page = append(p.page, r)
-		return err
-	}, selectLine, p.pool, p.at, micros(k.reach), p.at, p.after[:], int64(run.Scheduled), overlapSkip, limit)
+		p.page = append(p.page, run.Run{Pool: p.pool})
+		return scanLine(scan, &p.page[len(p.page)-1])
+	}, query, p.pool, p.at, micros(k.reach), p.at, p.after[:], int64(run.Scheduled), overlapSkip)
 	p.ended = len(p.page) < limit
 	if n := len(p.page); n > 0 {
 		p.at, p.after = p.page[n-1].ReadyAt.UnixMicro(), p.page[n-1].ID
@@ -92,14 +102,13 @@ func (p *poolLine) fill(k *taker) error {
 
 // scanLine reads what a run that was never delivered consists of: most runs are taken once, and reading the rest of the
 // columns costs as much as all of these.
-func scanLine(scan func(...any) error, pool string) (r run.Run, err error) {
-	r.Pool = pool
+func scanLine(scan func(...any) error, r *run.Run) error {
 	var overlap, onLost int
-	err = scan(ident{(*[16]byte)(&r.ID)}, &r.Tenant, scheduleID(&r.Schedule), &r.Revision, &r.Kind, &r.Status, instant{&r.Due}, instant{&r.ReadyAt},
+	err := scan(ident{(*[16]byte)(&r.ID)}, &r.Tenant, scheduleID(&r.Schedule), &r.Revision, &r.Kind, &r.Status, instant{&r.Due}, instant{&r.ReadyAt},
 		&r.LockKey, &overlap, &r.MaxAttempts, &r.Attempt, &r.MaxDeliveries, &r.Deliveries, &onLost, &r.Backoff, &r.Epoch, instant{&r.CreatedAt},
 		document{&r.Misfire})
 	r.Overlap, r.OnLost = wordAt(overlaps, overlap), wordAt(onLosts, onLost)
-	return r, err
+	return err
 }
 
 // complete reads the columns that scanLine leaves out, of a run that was delivered before.

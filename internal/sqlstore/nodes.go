@@ -80,17 +80,13 @@ func (s *Store) Silent(ctx context.Context) ([]store.Node, error) {
 
 func (s *Store) nodes(ctx context.Context, query string) (out []store.Node, err error) {
 	err = s.read(ctx, "list nodes", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, query, micros(s.now()))
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			var n store.Node
 			err := scan(ident{(*[16]byte)(&n.ID)}, &n.Host, &n.PID, &n.Version, &n.ZoneRelease, document{&n.Roles}, document{&n.Pools},
 				instant{&n.StartedAt}, instant{&n.SeenAt}, instant{&n.LeaseUntil}, instant{&n.LostAt})
 			out = append(out, n)
 			return err
-		})
+		}, query, micros(s.now()))
 	})
 	return out, err
 }

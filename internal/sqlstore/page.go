@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ func pageLimit(p store.Page) int {
 	}
 	return min(p.Limit, maxPage)
 }
+
+// limitTo ends a statement that returns at most n rows. The number is part of the text; see reads.
+func limitTo(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
 // position is a place in a listing that is ordered by an instant and an identifier.
 type position struct {

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/belfryhq/belfry/internal/fault"
@@ -166,11 +167,8 @@ func (k *taker) skip(r *run.Run, owner run.ID) error {
 // nextFence reserves fences for what the room admits in one go.
 func (k *taker) nextFence() (uint64, error) {
 	if k.fences == 0 {
-		n := 0
-		for _, free := range k.room {
-			n += max(free, 0)
-		}
-		n = min(max(n, 1), maxTake)
+		n := k.left()
+		k.taken.Runs = slices.Grow(k.taken.Runs, n)
 		last, err := reserveFences(k.t, n)
 		if err != nil {
 			return 0, err
@@ -180,6 +178,14 @@ func (k *taker) nextFence() (uint64, error) {
 	k.fence++
 	k.fences--
 	return k.fence, nil
+}
+
+// left is how many more runs there is room for, one at least.
+func (k *taker) left() (n int) {
+	for _, free := range k.room {
+		n += max(free, 0)
+	}
+	return min(max(n, 1), maxTake)
 }
 
 // reserveFences moves the store-wide sequence on and returns the last of n new fences (PROTOCOL B6). Numbers that are

@@ -33,15 +33,11 @@ func (s *Store) Schedules(ctx context.Context, q store.ScheduleQuery) (items []s
 	}
 	limit := pageLimit(q.Page)
 	err = s.read(ctx, "list schedules", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, selectSchedules+c.where()+` ORDER BY s.name_live LIMIT ?`, append(c.args, limit+1)...)
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			item, err := scanSchedule(scan)
 			items = append(items, item)
 			return err
-		})
+		}, selectSchedules+c.where()+` ORDER BY s.name_live`+limitTo(limit+1), c.args...)
 	})
 	if err != nil {
 		return nil, "", err
@@ -77,14 +73,10 @@ const selectRevision = `SELECT spec FROM belfry_revisions WHERE schedule_id = ? 
 func (s *Store) Revision(ctx context.Context, id schedule.ID, revision uint64) (spec []byte, err error) {
 	found := false
 	err = s.read(ctx, "read a revision", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, selectRevision, id[:], revision)
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			found = true
 			return scan(&spec)
-		})
+		}, selectRevision, id[:], revision)
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("revision %d of schedule %s: %w", revision, id, store.ErrNotFound)
@@ -92,24 +84,22 @@ func (s *Store) Revision(ctx context.Context, id schedule.ID, revision uint64) (
 	return spec, err
 }
 
+const selectPin = `SELECT pin_at FROM belfry_schedules WHERE id = ?`
+
 // Unsettled tells up to where a schedule is settled.
 func (s *Store) Unsettled(ctx context.Context, id schedule.ID) (until time.Time, err error) {
 	found := false
 	err = s.read(ctx, "read coverage", func(ctx context.Context) error {
-		q, err := s.beginRead(ctx, onlyShard)
+		q, err := s.beginRead(ctx, onlyShard, selectPin)
 		if err != nil {
 			return err
 		}
 		defer q.end()
-		rows, err := q.tx.QueryContext(ctx, `SELECT pin_at FROM belfry_schedules WHERE id = ?`, id[:])
-		if err != nil {
-			return err
-		}
 		var pin time.Time
-		err = eachRow(rows, func(scan func(...any) error) error {
+		err = q.reads.each(ctx, q.tx, func(scan func(...any) error) error {
 			found = true
 			return scan(instant{&pin})
-		})
+		}, selectPin, id[:])
 		until = q.settled.until(id, pin)
 		return err
 	})

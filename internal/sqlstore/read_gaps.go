@@ -19,15 +19,11 @@ func (s *Store) Gaps(ctx context.Context, q store.GapQuery) (items []run.Gap, ne
 	}
 	limit := pageLimit(q.Page)
 	err = s.read(ctx, "list gaps", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, selectGaps+c.where()+` ORDER BY g.first_at DESC, g.id DESC LIMIT ?`, append(c.args, limit+1)...)
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			g, err := scanGap(scan)
 			items = append(items, g)
 			return err
-		})
+		}, selectGaps+c.where()+` ORDER BY g.first_at DESC, g.id DESC`+limitTo(limit+1), c.args...)
 	})
 	if err != nil {
 		return nil, "", err
@@ -117,17 +113,13 @@ func (s *Store) ReadOutput(ctx context.Context, id run.ID, delivery, from int, w
 
 func (s *Store) chunks(ctx context.Context, id run.ID, delivery, from int) (page []store.Chunk, err error) {
 	err = s.read(ctx, "read output", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, `SELECT seq, stream, data FROM belfry_outputs
-			WHERE run_id = ? AND n = ? AND seq >= ? ORDER BY seq LIMIT ?`, id[:], delivery, from, outputPage)
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			c := store.Chunk{Delivery: delivery}
 			err := scan(&c.Seq, &c.Stream, &c.Data)
 			page = append(page, c)
 			return err
-		})
+		}, `SELECT seq, stream, data FROM belfry_outputs
+			WHERE run_id = ? AND n = ? AND seq >= ? ORDER BY seq`+limitTo(outputPage), id[:], delivery, from)
 	})
 	return page, err
 }

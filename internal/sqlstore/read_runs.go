@@ -46,21 +46,17 @@ func runsQuery(q store.RunQuery, limit int) (string, []any, error) {
 		query, args := runsOfSchedule(q.Schedule, c, limit)
 		return query, args, nil
 	}
-	return selectRuns + c.where() + ` ORDER BY ` + cmp.Or(c.order, "r.due_at") + ` DESC, r.id DESC LIMIT ?`, append(c.args, limit), nil
+	return selectRuns + c.where() + ` ORDER BY ` + cmp.Or(c.order, "r.due_at") + ` DESC, r.id DESC` + limitTo(limit), c.args, nil
 }
 
 func (s *Store) scanRuns(ctx context.Context, query string, args ...any) (items []run.Run, err error) {
-	rows, err := s.c.Reader.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	err = eachRow(rows, func(scan func(...any) error) error {
+	err = s.reads.each(ctx, nil, func(scan func(...any) error) error {
 		var name string
 		r, err := scanRun(scan, &name)
 		r.ScheduleName = name
 		items = append(items, r)
 		return err
-	})
+	}, query, args...)
 	return items, err
 }
 
@@ -129,12 +125,12 @@ func runsOfSchedule(id schedule.ID, c conditions, limit int) (string, []any) {
 		}
 		h.add("r.schedule_id = ?", id[:])
 		h.add("r.occurrence_at " + null)
-		args = append(args, append(h.args, limit)...)
-		return `SELECT r.id FROM belfry_runs r` + h.where() + ` ORDER BY ` + column + ` DESC, r.id DESC LIMIT ?`
+		args = append(args, h.args...)
+		return `SELECT r.id FROM belfry_runs r` + h.where() + ` ORDER BY ` + column + ` DESC, r.id DESC` + limitTo(limit)
 	}
 	query := selectRuns + ` WHERE r.id IN (SELECT id FROM (` + half("r.occurrence_at", "IS NOT NULL") + `) AS planned
-		UNION ALL SELECT id FROM (` + half("r.due_at", "IS NULL") + `) AS others) ORDER BY r.due_at DESC, r.id DESC LIMIT ?`
-	return query, append(args, limit)
+		UNION ALL SELECT id FROM (` + half("r.due_at", "IS NULL") + `) AS others) ORDER BY r.due_at DESC, r.id DESC` + limitTo(limit)
+	return query, args
 }
 
 // Run returns one run.
@@ -174,18 +170,14 @@ func (s *Store) LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.I
 // Attempts lists a run's executions and lost deliveries in order.
 func (s *Store) Attempts(ctx context.Context, id run.ID) (items []run.Attempt, err error) {
 	err = s.read(ctx, "list attempts", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, `SELECT n, node_id, fence, started_at, finished_at, outcome, error_code, error, exit_code,
-			output_bytes, truncated FROM belfry_attempts WHERE run_id = ? ORDER BY n`, id[:])
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			a := run.Attempt{Run: id}
 			err := scan(&a.N, ident{(*[16]byte)(&a.Node)}, &a.Fence, instant{&a.StartedAt}, instant{&a.FinishedAt}, &a.Outcome,
 				&a.ErrorCode, &a.Error, &a.ExitCode, &a.OutputBytes, &a.Truncated)
 			items = append(items, a)
 			return err
-		})
+		}, `SELECT n, node_id, fence, started_at, finished_at, outcome, error_code, error, exit_code,
+			output_bytes, truncated FROM belfry_attempts WHERE run_id = ? ORDER BY n`, id[:])
 	})
 	return items, s.runMustExist(ctx, id, len(items), err)
 }
@@ -193,17 +185,12 @@ func (s *Store) Attempts(ctx context.Context, id run.ID) (items []run.Attempt, e
 // History lists a run's transitions off the plain path in order.
 func (s *Store) History(ctx context.Context, id run.ID) (items []run.Event, err error) {
 	err = s.read(ctx, "list history", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx,
-			`SELECT at, from_status, to_status, node_id, note FROM belfry_history WHERE run_id = ? ORDER BY seq`, id[:])
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			e := run.Event{Run: id}
 			err := scan(instant{&e.At}, &e.From, &e.To, ident{(*[16]byte)(&e.Node)}, &e.Note)
 			items = append(items, e)
 			return err
-		})
+		}, `SELECT at, from_status, to_status, node_id, note FROM belfry_history WHERE run_id = ? ORDER BY seq`, id[:])
 	})
 	return items, s.runMustExist(ctx, id, len(items), err)
 }

@@ -23,7 +23,7 @@ const (
 // Recover takes the lease of a silent node. Once it is marked lost it has no more say, so later calls only take what
 // runs are left.
 func (s *Store) Recover(ctx context.Context, node run.NodeID, seenAt time.Time, limit int) (out []store.Recovered, err error) {
-	limit = min(limit, maxRecover)
+	limit = min(max(limit, 0), maxRecover)
 	err = s.writer.do(ctx, &write{name: "recover", urgent: true, cost: 3 * limit, run: func(t *tx) error {
 		out = nil
 		now := s.now()
@@ -54,7 +54,7 @@ func takeLeases(t *tx, node run.NodeID, now time.Time, limit int) (out []store.R
 		err := scan(append(into(ident{(*[16]byte)(&l.id)}), l.columns()...)...)
 		runs = append(runs, l)
 		return err
-	}, `SELECT id, `+holdingColumns+` FROM belfry_runs WHERE lease_node = ? ORDER BY id LIMIT ?`, node[:], limit)
+	}, `SELECT id, `+holdingColumns+` FROM belfry_runs WHERE lease_node = ? ORDER BY id`+limitTo(limit), node[:])
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}

@@ -18,29 +18,21 @@ const (
 // Settled lists what disposes of a stretch of one schedule. A gap that is open reaches into every later stretch.
 func (s *Store) Settled(ctx context.Context, id schedule.ID, from, to time.Time) (out store.Settled, err error) {
 	err = s.read(ctx, "list what is settled", func(ctx context.Context) error {
-		rows, err := s.c.Reader.QueryContext(ctx, selectSettledRuns, id[:], from.UnixMicro(), to.UnixMicro())
-		if err != nil {
-			return err
-		}
-		err = eachRow(rows, func(scan func(...any) error) error {
+		err = s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			var due time.Time
 			err := scan(instant{&due})
 			out.Runs = append(out.Runs, due)
 			return err
-		})
+		}, selectSettledRuns, id[:], from.UnixMicro(), to.UnixMicro())
 		if err != nil {
 			return err
 		}
-		rows, err = s.c.Reader.QueryContext(ctx, selectSettledGaps, id[:], from.UnixMicro(), to.UnixMicro())
-		if err != nil {
-			return err
-		}
-		return eachRow(rows, func(scan func(...any) error) error {
+		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			g, err := scanGap(scan)
 			g.ScheduleName = ""
 			out.Gaps = append(out.Gaps, g)
 			return err
-		})
+		}, selectSettledGaps, id[:], from.UnixMicro(), to.UnixMicro())
 	})
 	return out, err
 }

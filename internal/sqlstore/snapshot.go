@@ -26,18 +26,26 @@ func (s *Store) Dirty(ctx context.Context, shard int) iter.Seq2[schedule.Row, er
 	return s.rows(ctx, shard, `s.dirty = 1`)
 }
 
+// selectRows reads a page of schedules; the page's size is snapshotPage.
+const selectRows = `SELECT s.id, s.tenant, s.change, s.pin_at, s.pin_opened_at, COALESCE(s.dirty, 0), s.quarantine,
+	CASE WHEN s.name_live IS NULL THEN 1 ELSE 0 END FROM belfry_schedules s WHERE s.id > ? AND `
+
+const selectSpans = `SELECT schedule_id, revision, valid_from, valid_to, spec FROM belfry_revisions
+	WHERE schedule_id >= ? AND schedule_id <= ? AND (valid_to IS NULL OR valid_to > valid_from) ORDER BY schedule_id, valid_from`
+
 func (s *Store) rows(ctx context.Context, shard int, where string) iter.Seq2[schedule.Row, error] {
+	query := selectRows + where + ` ORDER BY s.id` + limitTo(snapshotPage)
 	return func(yield func(schedule.Row, error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
-		q, err := s.beginRead(ctx, shard)
+		q, err := s.beginRead(ctx, shard, query, selectSpans)
 		if err != nil {
 			yield(schedule.Row{}, s.wrap("list schedules", err))
 			return
 		}
 		defer q.end()
 		for {
-			page, err := q.next(ctx, where)
+			page, err := q.next(ctx, query)
 			if err != nil {
 				yield(schedule.Row{}, s.wrap("list schedules", err))
 				return
@@ -56,6 +64,7 @@ func (s *Store) rows(ctx context.Context, shard int, where string) iter.Seq2[sch
 
 // snapshot is a walk through the schedules, by ID, as of one moment.
 type snapshot struct {
+	reads   *reads
 	tx      *sql.Tx
 	settled settled
 	after   schedule.ID
@@ -81,13 +90,22 @@ func (s *settled) until(id schedule.ID, pin time.Time) time.Time {
 	return until
 }
 
-func (s *Store) beginRead(ctx context.Context, shard int) (q *snapshot, err error) {
+const selectArrearsOf = `SELECT from_at, cursor_id FROM belfry_arrears WHERE shard = ?`
+
+// beginRead begins a read transaction. Statements are prepared before it, because preparing takes a connection, and a
+// transaction that waits for a second one may wait for others that do the same.
+func (s *Store) beginRead(ctx context.Context, shard int, queries ...string) (*snapshot, error) {
+	for _, query := range append(queries, selectClaim, selectArrearsOf) {
+		if _, err := s.reads.stmt(ctx, query); err != nil {
+			return nil, err
+		}
+	}
 	tx, err := s.c.Reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	q = &snapshot{tx: tx}
-	if err := q.settled.read(ctx, tx, shard); err != nil {
+	q := &snapshot{reads: &s.reads, tx: tx}
+	if err := q.readSettled(ctx, shard); err != nil {
 		q.end()
 		return nil, err
 	}
@@ -96,43 +114,29 @@ func (s *Store) beginRead(ctx context.Context, shard int) (q *snapshot, err erro
 
 func (q *snapshot) end() { _ = q.tx.Rollback() } // it read only
 
-func (s *settled) read(ctx context.Context, tx *sql.Tx, shard int) error {
+func (q *snapshot) readSettled(ctx context.Context, shard int) error {
 	var claim timeline.Claim
-	rows, err := tx.QueryContext(ctx, selectClaim, shard)
+	err := q.reads.each(ctx, q.tx, func(scan func(...any) error) error { return scan(claimColumns(&claim)...) }, selectClaim, shard)
 	if err != nil {
 		return err
 	}
-	if err := eachRow(rows, func(scan func(...any) error) error { return scan(claimColumns(&claim)...) }); err != nil {
-		return err
-	}
-	s.watermark = claim.CoveredUntil
-	rows, err = tx.QueryContext(ctx, `SELECT from_at, cursor_id FROM belfry_arrears WHERE shard = ?`, shard)
-	if err != nil {
-		return err
-	}
-	return eachRow(rows, func(scan func(...any) error) error {
+	q.settled.watermark = claim.CoveredUntil
+	return q.reads.each(ctx, q.tx, func(scan func(...any) error) error {
 		var a store.Arrears
 		err := scan(instant{&a.From}, scheduleID(&a.Cursor))
-		s.arrears = append(s.arrears, a)
+		q.settled.arrears = append(q.settled.arrears, a)
 		return err
-	})
+	}, selectArrearsOf, shard)
 }
 
 // next reads a page of schedules and then their spans.
-func (q *snapshot) next(ctx context.Context, where string) ([]schedule.Row, error) {
-	rows, err := q.tx.QueryContext(ctx, `SELECT s.id, s.tenant, s.change, s.pin_at, s.pin_opened_at, COALESCE(s.dirty, 0), s.quarantine,
-		CASE WHEN s.name_live IS NULL THEN 1 ELSE 0 END FROM belfry_schedules s
-		WHERE `+where+` AND s.id > ? ORDER BY s.id LIMIT ?`, q.after[:], snapshotPage)
-	if err != nil {
-		return nil, err
-	}
-	var page []schedule.Row
-	err = eachRow(rows, func(scan func(...any) error) error {
+func (q *snapshot) next(ctx context.Context, query string) (page []schedule.Row, err error) {
+	err = q.reads.each(ctx, q.tx, func(scan func(...any) error) error {
 		var r schedule.Row
 		err := scan(scheduleID(&r.ID), &r.Tenant, &r.Change, instant{&r.Pin}, instant{&r.OpenedAt}, &r.Dirty, &r.Quarantine, &r.Deleted)
 		page = append(page, r)
 		return err
-	})
+	}, query, q.after[:])
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
@@ -142,14 +146,8 @@ func (q *snapshot) next(ctx context.Context, where string) ([]schedule.Row, erro
 
 // spans adds the spans of a page that may still owe something: not the empty ones, and none before what is unsettled.
 func (q *snapshot) spans(ctx context.Context, page []schedule.Row) error {
-	rows, err := q.tx.QueryContext(ctx, `SELECT schedule_id, revision, valid_from, valid_to, spec FROM belfry_revisions
-		WHERE schedule_id >= ? AND schedule_id <= ? AND (valid_to IS NULL OR valid_to > valid_from) ORDER BY schedule_id, valid_from`,
-		page[0].ID[:], q.after[:])
-	if err != nil {
-		return err
-	}
 	i := 0
-	return eachRow(rows, func(scan func(...any) error) error {
+	return q.reads.each(ctx, q.tx, func(scan func(...any) error) error {
 		var id schedule.ID
 		var span schedule.Span
 		if err := scan(scheduleID(&id), &span.Revision, instant{&span.From}, instant{&span.To}, &span.Spec); err != nil {
@@ -163,5 +161,5 @@ func (q *snapshot) spans(ctx context.Context, page []schedule.Row) error {
 			r.Spans = append(r.Spans, span)
 		}
 		return nil
-	})
+	}, selectSpans, page[0].ID[:], q.after[:])
 }

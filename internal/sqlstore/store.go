@@ -29,11 +29,7 @@ type Config struct {
 	Poll time.Duration
 }
 
-const (
-	leastPoll = 50 * time.Millisecond
-	// readTimeout bounds a read whose caller gave no nearer deadline.
-	readTimeout = 30 * time.Second
-)
+const leastPoll = 50 * time.Millisecond
 
 func (c *Config) fill() error {
 	if c.Count == nil {
@@ -55,15 +51,15 @@ func (c *Config) fill() error {
 type Store struct {
 	c      Config
 	writer *writer
+	reads  reads
 	hub    hub
-	lost   *sql.Stmt // asked for every held run, several times a second
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New brings the schema up to date and returns the store.
 func New(ctx context.Context, c Config) (*Store, error) {
-	s := &Store{c: c, writer: newWriter(c.Writer, c.Dialect)}
+	s := &Store{c: c, writer: newWriter(c.Writer, c.Dialect), reads: reads{db: c.Reader}}
 	s.writer.committed = s.hub.notify
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.writer.close(), c.Reader.Close(), c.Watcher.Close())
@@ -71,7 +67,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
+func (s *Store) open(ctx context.Context) error {
 	if err := s.c.fill(); err != nil {
 		return err
 	}
@@ -81,8 +77,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.migrate(ctx); err != nil {
 		return fmt.Errorf("bring the schema up to date: %w", err)
 	}
-	s.lost, err = s.c.Reader.PrepareContext(ctx, selectHeld)
-	return s.wrap("open the read connections", err)
+	return s.wrap("open the read connections", s.c.Reader.PingContext(ctx))
 }
 
 // Now is the injected clock, in the microseconds that a store keeps.
@@ -94,7 +89,9 @@ func (s *Store) now() time.Time { return s.c.Clock.Now().UTC().Truncate(time.Mic
 
 // Close waits for the write that is going on and closes all connections. Later calls fail.
 func (s *Store) Close() error {
-	return errors.Join(s.writer.close(), s.lost.Close(), s.c.Watcher.Close(), s.c.Reader.Close())
+	err := s.writer.close()
+	s.reads.close()
+	return errors.Join(err, s.c.Watcher.Close(), s.c.Reader.Close())
 }
 
 // wrap adds what was being done, and the error that callers tell apart.
@@ -115,13 +112,6 @@ func wrap(d Dialect, doing string, err error) error {
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-}
-
-// read runs fn with a context that ends, so that no read holds a connection for ever.
-func (s *Store) read(ctx context.Context, doing string, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	return s.wrap(doing, fn(ctx))
 }
 
 // newID makes an identifier that sorts by the time of its making.
