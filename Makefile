@@ -35,7 +35,7 @@ fuzz:
 	scripts/fuzz $(FUZZ_TIME)
 
 crash-short:
-	scripts/ifpkg $(CRASH_PKG) $(CRASH_SHORT)
+	$(CRASH_SHORT)
 
 ## crash: the crash harness at full length, two minutes of kills
 crash:
@@ -43,7 +43,7 @@ crash:
 
 ## mutants: remove one guard at a time; a named test must fail for each
 mutants:
-	scripts/ifpkg $(CRASH_PKG)/mutants $(MUTANTS)
+	$(MUTANTS)
 
 ## lint: go vet and golangci-lint
 lint:
