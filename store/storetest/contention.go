@@ -62,8 +62,6 @@ func (c *tally) add(word string, n int) {
 	c.n[word] += n
 }
 
-const turns = 25
-
 // R-LEAD-7: replicas on one store elect exactly one.
 func testClaimRace(w *world) {
 	var won tally

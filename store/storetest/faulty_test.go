@@ -97,7 +97,8 @@ func TestRandomFaultsRepeatWithTheirSeed(t *testing.T) {
 		}
 		return faults
 	}
-	if draw(1) != draw(1) {
+	first, second := draw(1), draw(1)
+	if first != second {
 		t.Error("one seed gave two series of faults")
 	}
 	if draw(1) == draw(2) || draw(1) == [100]storetest.Fault{} {

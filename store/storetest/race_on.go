@@ -7,3 +7,5 @@ const (
 	fixedSeeds = 1
 	operations = 100
 )
+
+const turns = 8 // of a race between two handles

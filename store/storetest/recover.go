@@ -56,7 +56,8 @@ func testRecoverConditions(w *world) {
 	w.same("lost", []store.Held{h}, lost)
 }
 
-// PROTOCOL A6, R-LSE-3, R-LSE-5: a lost lease costs a delivery and no attempt.
+// PROTOCOL A6, R-LSE-3, R-LSE-5, R-KEY-13: a lost lease costs a delivery and no attempt; the run is delivered again under
+// the key that it had.
 func testRecoverRedelivers(w *world) {
 	id, node := w.declare("minutely"), w.node()
 	ids := w.insert(id, w.due(id, at(0)), w.due(id, at(-1)))
@@ -78,8 +79,12 @@ func testRecoverRedelivers(w *world) {
 			w.Errorf("ready at %s only", r.ReadyAt)
 		}
 	}
-	for _, r := range w.take(w.node(), 5).Runs {
+	again := w.take(w.node(), 5).Runs
+	w.same("delivered again", 2, len(again))
+	for i, r := range again {
 		w.same("deliveries", 2, r.Deliveries)
+		w.same("due", at(float64(i-1)), r.Due)
+		w.same("key", run.NewKey(id, r.Due, ""), r.Key())
 	}
 }
 

@@ -25,7 +25,7 @@ var takeTests = []test{
 	{"may not start what is no longer held", testStartRevoked},
 }
 
-// R-KEY-13: what became ready first goes first, whatever was inserted first or is due first.
+// What became ready first goes first, whatever was inserted first or is due first.
 func testTakeOldestFirst(w *world) {
 	id, node := w.declare("minutely"), w.node()
 	ready := func(seconds float64) func(*run.Run) { return func(r *run.Run) { r.ReadyAt = at(seconds) } }
