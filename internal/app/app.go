@@ -136,7 +136,7 @@ func (n *Node) wireWorker() error {
 		}
 	}
 	n.worker, err = worker.New(n.store, registry, worker.Options{
-		Node:  store.Node{Host: hostname(), PID: os.Getpid(), Version: n.o.Version.Version, ZoneRelease: n.o.Version.TZData, Roles: n.roles()},
+		Node:  store.Node{Host: hostname(), PID: os.Getpid(), Version: n.o.Version.Version, ZoneRelease: n.o.Version.TZData, Roles: n.roles(), StartedAt: n.started},
 		Pools: n.o.Pools, Lease: n.o.RunLease, ShutdownGrace: n.o.ShutdownGrace, Consent: n.o.Consent,
 		Clock: n.o.Clock, Logger: n.o.Logger,
 	})

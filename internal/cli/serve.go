@@ -67,7 +67,7 @@ func (e *env) runServe(ctx context.Context, c *config.Config) error {
 	}
 	log := e.logger(c)
 	zone, source := "", ""
-	if c.File != "" && c.Format != app.FormatManifest {
+	if c.File != "" && (app.Source{Path: c.File, Format: c.Format}).KnownFormat() != app.FormatManifest {
 		zone, source = app.MachineZone(e.getenv)
 	}
 	n, err := app.Open(ctx, e.options(ctx, c, zone, log))

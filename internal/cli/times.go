@@ -58,7 +58,8 @@ func (t times) relative(text string) (time.Time, bool, error) {
 	if rest == "" || (rest[0] != '+' && rest[0] != '-') {
 		return time.Time{}, false, nil
 	}
-	unsigned, sign := rest[1:], time.Duration(1)
+	// "-2s" is meant as a second that schedules can be due at.
+	now, unsigned, sign := t.now.Truncate(time.Second), rest[1:], time.Duration(1)
 	if rest[0] == '-' {
 		sign = -1
 	}
@@ -68,7 +69,7 @@ func (t times) relative(text string) (time.Time, bool, error) {
 		if digits, ok := strings.CutSuffix(unsigned, unit); ok && strings.Trim(digits, "0123456789") == "" && len(digits) < 6 {
 			if _, err := fmt.Sscan(digits, &n); err == nil {
 				d = time.Duration(n) * length
-				return t.now.Add(sign * d).UTC(), true, nil
+				return now.Add(sign * d).UTC(), true, nil
 			}
 		}
 	}
@@ -76,7 +77,7 @@ func (t times) relative(text string) (time.Time, bool, error) {
 	if err != nil {
 		return time.Time{}, true, fmt.Errorf("%q: %w", text, err)
 	}
-	return t.now.Add(sign * time.Duration(parsed)).UTC(), true, nil
+	return now.Add(sign * time.Duration(parsed)).UTC(), true, nil
 }
 
 // wall reads a local date-time; it is returned as if it were UTC.
