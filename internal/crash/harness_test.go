@@ -247,6 +247,13 @@ func (r *rig) evidence(from, to time.Time) Evidence {
 	}
 	readLines(r, "runs.jsonl", &e.Runs)
 	readLines(r, "gaps.jsonl", &e.Gaps)
+	e.Starts = r.started()
+	return e
+}
+
+// started reads what the commands wrote.
+func (r *rig) started() (all []Start) {
+	r.Helper()
 	for _, line := range r.lines(r.starts) {
 		f := strings.Fields(line)
 		fence, err1 := strconv.ParseUint(f[1], 10, 64)
@@ -254,9 +261,9 @@ func (r *rig) evidence(from, to time.Time) Evidence {
 		if err1 != nil || err2 != nil {
 			r.Fatalf("line %q of %s cannot be read", line, r.starts)
 		}
-		e.Starts = append(e.Starts, Start{f[0], fence, time.Unix(0, at)})
+		all = append(all, Start{f[0], fence, time.Unix(0, at)})
 	}
-	return e
+	return all
 }
 
 func (r *rig) export(id schedule.ID, from, to time.Time) {
