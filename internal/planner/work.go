@@ -195,10 +195,10 @@ func (w *work) assemble(o Options, old, next timeline.Claim) store.Commit {
 // pinned in the commit that moves the watermark past it.
 func (w *work) halve(cause error) bool {
 	n := len(w.plans)
-	switch {
-	case n == 0:
+	switch n {
+	case 0:
 		return false
-	case n == 1:
+	case 1:
 		e := &w.plans[0]
 		if e.plan.Quarantine != "" {
 			return false // even the pin alone is refused: the fault is not the plan's
