@@ -44,6 +44,9 @@ func (e *env) fail(err error) int {
 	if !errors.As(err, &f) {
 		f = &failure{cause: err}
 	}
+	for inner := (*failure)(nil); errors.As(f.cause, &inner); {
+		f = inner // the nearest to what happened knows best
+	}
 	p := e.problem(f)
 	code := f.code
 	if code == 0 {
