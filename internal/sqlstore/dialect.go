@@ -10,9 +10,9 @@ import (
 type Dialect interface {
 	// Migrations holds the numbered files of the schema, "0001_name.sql" and on.
 	Migrations() fs.FS
-	// Begin is the statement that begins a write transaction and takes the write lock at once, so that what the
-	// transaction reads cannot change before it writes.
-	Begin() string
+	// Begin begins a write transaction and takes the write lock at once, so that what the transaction reads cannot change
+	// before it writes. It waits for a lock that another process has, for seconds at most.
+	Begin(c *sql.Conn) error
 	// CheckWriter reads back, on a new write connection, the settings that durability depends on.
 	CheckWriter(ctx context.Context, c *sql.Conn) error
 	// OnConflictNothing is the end of an INSERT that turns a conflict on this key, and on no other, into no row.

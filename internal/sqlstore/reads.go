@@ -38,7 +38,7 @@ func (r *reads) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if first := r.stmts[query]; first != nil { // another caller was faster
-		return first, stmt.Close()
+		return first, stmt.Close() //nolint:sqlclosecheck // this one is closed, and first is kept
 	}
 	if r.stmts == nil {
 		r.stmts = map[string]*sql.Stmt{}
@@ -71,7 +71,7 @@ func (r *reads) each(ctx context.Context, tx *sql.Tx, fn func(scan func(...any) 
 	case tx == nil:
 		rows, err = stmt.QueryContext(ctx, args...)
 	default:
-		rows, err = tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+		rows, err = tx.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // ends with its transaction
 	}
 	if err != nil {
 		return err

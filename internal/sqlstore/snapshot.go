@@ -96,7 +96,7 @@ const selectArrearsOf = `SELECT from_at, cursor_id FROM belfry_arrears WHERE sha
 // transaction that waits for a second one may wait for others that do the same.
 func (s *Store) beginRead(ctx context.Context, shard int, queries ...string) (*snapshot, error) {
 	for _, query := range append(queries, selectClaim, selectArrearsOf) {
-		if _, err := s.reads.stmt(ctx, query); err != nil {
+		if _, err := s.reads.stmt(ctx, query); err != nil { //nolint:sqlclosecheck // reads keeps it
 			return nil, err
 		}
 	}

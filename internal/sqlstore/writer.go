@@ -231,7 +231,7 @@ func (w *writer) begin() error {
 			return err
 		}
 	}
-	_, err := w.conn.ExecContext(context.Background(), w.dialect.Begin())
+	err := w.dialect.Begin(w.conn)
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
 		w.drop()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -14,7 +15,9 @@ import (
 )
 
 // dialect is what SQLite does its own way.
-type dialect struct{}
+type dialect struct {
+	turn *turnstile
+}
 
 func (dialect) Migrations() fs.FS {
 	files, err := fs.Sub(migrations, "migrations")
@@ -24,13 +27,34 @@ func (dialect) Migrations() fs.FS {
 	return files
 }
 
-func (dialect) Begin() string { return "BEGIN IMMEDIATE" }
+const (
+	// busyTimeout is how long a writer waits for another process's transaction.
+	busyTimeout = 5 * time.Second
+	// busyPause is how long it sleeps between two tries. SQLite's own waiting sleeps longer and longer, up to 100 ms, in
+	// which a free lock is of no use to anybody.
+	busyPause = time.Millisecond
+)
+
+func (d dialect) Begin(c *sql.Conn) (err error) {
+	if d.turn.enter() {
+		defer d.turn.leave()
+	}
+	for range busyTimeout / busyPause {
+		_, err = c.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+		if err == nil || d.Classify(err) != sqlstore.FaultBusy {
+			return err
+		}
+		time.Sleep(busyPause)
+	}
+	return err
+}
 
 func (dialect) OnConflictNothing(key string) string { return " ON CONFLICT (" + key + ") DO NOTHING" }
 
 func (dialect) ChangeCounter() string { return "PRAGMA data_version" }
 
-// CheckWriter refuses a connection that would acknowledge what is not on the disk, or wait less than it should.
+// CheckWriter refuses a connection that would acknowledge what is not on the disk. Then it turns SQLite's own waiting
+// off, because Begin waits, and after it nothing has to.
 func (dialect) CheckWriter(ctx context.Context, c *sql.Conn) error {
 	for _, setting := range []struct {
 		pragma, means string
@@ -51,7 +75,8 @@ func (dialect) CheckWriter(ctx context.Context, c *sql.Conn) error {
 			return fmt.Errorf("PRAGMA %s is %q and must be %s: this SQLite does not keep what it acknowledges", setting.pragma, value, setting.means)
 		}
 	}
-	return nil
+	_, err := c.ExecContext(ctx, "PRAGMA busy_timeout = 0")
+	return err
 }
 
 // Classify reads SQLite's result code.

@@ -12,12 +12,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/belfryhq/belfry/internal/clock"
 	"github.com/belfryhq/belfry/run"
+	"github.com/belfryhq/belfry/store"
 )
 
 // A kill shows that SQLite recovers, not that anything is on the disk: the kernel keeps what a dead process wrote. So
@@ -239,4 +242,23 @@ func TestAKilledWriterKeepsWhatItAcknowledged(t *testing.T) {
 		t.Error(ok)
 	}
 	open(t, path, clock.System{}, noCount)
+}
+
+// A process that was stopped while it waited for its turn must not stop the others: the turn is a courtesy.
+func TestAStoppedProcessInTheTurnstileHoldsUpOthersForAMomentOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger(t, 1)
+		f, err := os.OpenFile(l.path+"-turn", os.O_RDWR, 0)
+		l.must(err)
+		defer f.Close()
+		l.must(unix.Flock(int(f.Fd()), unix.LOCK_EX))
+		for _, longest := range []time.Duration{250 * time.Millisecond, 0} {
+			began := time.Now()
+			l.must(l.Beat(t.Context(), store.Node{ID: l.node}, time.Minute))
+			if waited := time.Since(began); waited > longest {
+				t.Errorf("a heartbeat took %v, more than %v", waited, longest)
+			}
+		}
+	})
 }

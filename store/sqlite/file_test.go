@@ -51,7 +51,7 @@ func TestNewFilesAreReadableByTheirOwnerAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "belfry.db")
 	open(t, path, storetest.NewClock(start), noCount)
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-wal", "-shm", "-turn"} {
 		info, err := os.Stat(path + suffix)
 		if err != nil {
 			t.Fatal(err)

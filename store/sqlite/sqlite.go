@@ -41,15 +41,14 @@ type Options struct {
 }
 
 // Store is the ledger in one file. It may be used from any goroutine.
-type Store struct{ *sqlstore.Store }
+type Store struct {
+	*sqlstore.Store
+	turn *turnstile
+}
 
 var _ store.Store = (*Store)(nil)
 
-const (
-	readers = 4
-	// busyTimeout is how long a connection waits for another process's write transaction.
-	busyTimeout = 5 * time.Second
-)
+const readers = 4
 
 // Open opens the file, creates it if there is none (readable by its owner alone), and brings its schema up to date. It
 // refuses a network file system, a schema that is newer than the program, and a SQLite that does not sync.
@@ -70,7 +69,27 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	quickSync()
-	c := sqlstore.Config{Dialect: dialect{}, Clock: o.Clock, Count: o.Count, Logger: o.Logger, Poll: o.Poll}
+	turn, err := newTurnstile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := connect(ctx, path, sqlstore.Config{Dialect: dialect{turn}, Clock: o.Clock, Count: o.Count, Logger: o.Logger, Poll: o.Poll})
+	if err != nil {
+		return nil, errors.Join(err, turn.close())
+	}
+	return &Store{s, turn}, nil
+}
+
+// Close waits for the write that is going on. Later calls fail.
+func (s *Store) Close() error {
+	err := s.Store.Close()
+	if closed := s.turn.close(); !errors.Is(closed, os.ErrClosed) {
+		err = errors.Join(err, closed)
+	}
+	return err
+}
+
+func connect(ctx context.Context, path string, c sqlstore.Config) (_ *sqlstore.Store, err error) {
 	for _, pool := range []struct {
 		db      **sql.DB
 		dsn     string
@@ -89,11 +108,7 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := enterWAL(ctx, path); err != nil {
 		return nil, errors.Join(err, c.Writer.Close(), c.Reader.Close(), c.Watcher.Close())
 	}
-	s, err := sqlstore.New(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &Store{s}, nil
+	return sqlstore.New(ctx, c)
 }
 
 // quickSync makes SQLite commit with fdatasync, as the builds of Linux distributions do: as durable, with less to

@@ -206,3 +206,34 @@ func TestConcurrentSettlesAreAllRecorded(t *testing.T) {
 		t.Error(ok)
 	}
 }
+
+// D30: two processes share the work of one file. Neither may starve the other at the write lock: each gets at least a
+// fifth of what there is.
+func TestTwoHandlesShareTheWork(t *testing.T) {
+	t.Parallel()
+	const runs = 2000
+	l := newLedger(t, 100)
+	for range runs / 500 {
+		l.commit(500)
+	}
+	var shares [2]int
+	var all sync.WaitGroup
+	for i := range shares {
+		s, err := sqlite.Open(t.Context(), l.path, sqlite.Options{Count: noCount, Clock: l.clk, Poll: -1})
+		l.must(err)
+		defer s.Close()
+		w := &ledger{TB: t, Store: s, clk: l.clk, node: run.NodeID{byte(i + 1)}}
+		l.must(s.Beat(t.Context(), store.Node{ID: w.node}, time.Hour))
+		all.Go(func() {
+			for taken := w.take(16); len(taken) > 0; taken = w.take(16) {
+				w.settle(taken)
+				shares[i] += len(taken)
+			}
+		})
+	}
+	all.Wait()
+	if shares[0]+shares[1] != runs || min(shares[0], shares[1]) < runs/5 {
+		t.Errorf("the two settled %v of %d runs", shares, runs)
+	}
+	t.Logf("shares %v", shares)
+}
