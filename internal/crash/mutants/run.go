@@ -18,7 +18,7 @@ import (
 // testTimeout bounds one run of a guard's tests. A mutant may hang instead of failing, which shows nothing.
 const testTimeout = 45 * time.Second
 
-// builds holds the test binaries of this run, one a package, and whether its tests pass unbroken.
+// builds holds the test binaries of this run, one a package.
 type builds struct {
 	root, dir string
 	binaries  map[string]string
