@@ -77,7 +77,7 @@ func (l *Loop) settle(v Verdict) {
 	l.open = false
 	l.watermark = end
 	l.pinChanged(v, end)
-	moved := false // a pinned entry got on, so that the next window can hold what this one did not
+	moved := l.pinOthers(v, end) // something got on, so that the next window can hold what this one did not
 	for _, s := range l.inWindow {
 		if l.wasTouched(s.slot) {
 			continue // it was queued anew since, from where this window began
@@ -116,6 +116,29 @@ func (l *Loop) pinChanged(v Verdict, end int64) {
 			l.hold(slot, min(nanos(at), end, l.unsettled(slot)))
 		}
 	}
+}
+
+// pinOthers pins what the commit left unsettled of entries that were not in the window: their backlog was settled beside
+// it, and not to the end. It reports whether there was any.
+func (l *Loop) pinOthers(v Verdict, end int64) (some bool) {
+	if !l.o.Pinned || len(v.Pinned) == 0 {
+		return false
+	}
+	in := make(map[uint32]struct{}, len(l.inWindow))
+	for _, s := range l.inWindow {
+		in[s.slot] = struct{}{}
+	}
+	for id, at := range v.Pinned {
+		slot, known := l.table.find(id)
+		if !known || l.wasTouched(slot) || l.table.at(slot).forgotten() {
+			continue
+		}
+		if _, selected := in[slot]; !selected {
+			l.hold(slot, min(nanos(at), end, l.unsettled(slot)))
+			some = true
+		}
+	}
+	return some
 }
 
 // hold keeps an entry unsettled from the given instant on.

@@ -288,3 +288,20 @@ func TestLateCommitOfPinsAloneIsNoticed(t *testing.T) {
 	}
 	wantStretches(t, r.tick(), "a* 59:40 59:40")
 }
+
+// PROTOCOL A4, C4: what a commit left unsettled of an entry outside the window, whose backlog it settled in part, is in
+// the next window.
+func TestABacklogSettledInPartIsPinned(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, engine, row("a", "1", every(time.Minute)), row("b", "1", every(time.Second)))
+	r.turn()
+	r.clock.pass(time.Second)
+	r.turn()
+	r.clock.pass(time.Second)
+	wantStretches(t, r.tick(), "b 00:01 00:01")
+	r.commitWith(timeline.Verdict{Pinned: map[string]time.Time{"a": noon.Add(-3 * time.Minute)}})
+	if wake := r.NextWake(); wake.After(r.clock.Now()) {
+		t.Errorf("the loop sleeps until %v", wake)
+	}
+	wantStretches(t, r.tick(), "a* 57:00 57:00")
+}

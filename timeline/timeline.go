@@ -96,9 +96,11 @@ func (o Occurrence) Key() string {
 
 // Verdict is what a commit did.
 type Verdict struct {
-	Swapped bool                 // false: fenced, and nothing was written
-	Pinned  map[string]time.Time // entries of the window that are still unsettled from the given instant on
-	Gone    []string             // entries that will never be due again and can be forgotten
+	Swapped bool // false: fenced, and nothing was written
+	// Pinned holds entries that are still unsettled from the given instant on: of the window, and, under Options.Pinned,
+	// others of which the commit settled a backlog in part.
+	Pinned map[string]time.Time
+	Gone   []string // entries that will never be due again and can be forgotten
 }
 
 // Swapper writes next in place of old, together with whatever the caller commits in the same transaction.

@@ -38,6 +38,14 @@ func (b *backlog) size() (n int) {
 	return n
 }
 
+// holds tells whether a schedule has a stretch that is still undecided.
+func (b *backlog) holds(id schedule.ID) bool {
+	return slices.ContainsFunc(b.records, func(r arrears) bool {
+		_, found := slices.BinarySearchFunc(r.ids, id, compareIDs)
+		return found
+	})
+}
+
 // next returns the next schedules of the oldest record, at most limit of them, and the record as it will stand once
 // they are decided. A record without schedules is returned as done with no items.
 func (b *backlog) next(limit int) ([]item, store.Arrears, bool) {

@@ -20,6 +20,8 @@ type work struct {
 	held    []entry       // pinned entries of the window that stay as they are: nothing to write
 	left    []schedule.ID // entries of the window that do not fit: they become arrears
 	window  timeline.Window
+	rows    int // that the plans write
+	budget  budget
 
 	commit  store.Commit    // what was last tried
 	done    store.Committed // what it did
@@ -31,50 +33,41 @@ type entry struct {
 	plan   store.Plan
 	def    *plan.Definition
 	behind bool // of the backlog: the entry itself rides the watermark
+	owes   bool // it has a stretch in the backlog as well, which is still to be decided
 }
 
 func (w *work) empty() bool { return len(w.plans) == 0 && len(w.arrears) == 0 && len(w.left) == 0 }
 
-// decide plans what the window holds, on-time work first, and then as much of the backlog as fits.
+// decide plans what the window holds, on-time work first, and then as much of the past as fits.
 func (p *Planner) decide(ctx context.Context, w timeline.Window) (*work, error) {
 	now := p.o.Clock.Now()
 	onTime, late := p.part(w.Stretches, now)
-	room := max(p.o.Batch-len(onTime), p.o.Batch/10, 1)
-	out := &work{window: w}
-	if len(late) > room {
-		for _, s := range late[room:] {
-			out.left = append(out.left, s.Payload.(*plan.Definition).ID)
-		}
-		late = late[:room]
-	}
-	for _, s := range slices.Concat(onTime, late) {
+	out := &work{window: w, budget: p.newBudget(len(onTime))}
+	for _, s := range onTime {
 		if err := p.decideStretch(ctx, out, s, now); err != nil {
 			return nil, err
 		}
 	}
-	p.decideBroken(out, now)
-	return out, p.decideBacklog(ctx, out, room-len(late), now)
-}
-
-// part tells what is surely on time from what may be late, without deciding it: only late riding entries may be put
-// off, since the order of decisions matters to nobody but their punctuality.
-func (p *Planner) part(all []timeline.Stretch, now time.Time) (onTime, late []timeline.Stretch) {
-	surely := now.Add(-2 * p.o.Lease)
-	for _, s := range all {
-		if s.Pinned || !s.Next.Before(surely) {
-			onTime = append(onTime, s)
-		} else {
-			late = append(late, s)
+	for _, s := range late {
+		if out.budget.spent(out) {
+			out.putOff(s)
+			continue
 		}
+		before := len(out.plans)
+		if err := p.decideStretch(ctx, out, s, now); err != nil {
+			return nil, err
+		}
+		out.budget.decided += len(out.plans) - before
 	}
-	return onTime, late
+	p.decideBroken(out, now)
+	return out, p.decideBacklog(ctx, out, now)
 }
 
 // decideStretch plans one entry of the window.
 func (p *Planner) decideStretch(ctx context.Context, out *work, s timeline.Stretch, now time.Time) error {
 	d := s.Payload.(*plan.Definition)
 	if change, refused := p.refused[d.ID]; d.Broken != "" || (refused && change == d.Change) {
-		out.held = append(out.held, entry{def: d, plan: store.Plan{Schedule: d.ID, From: s.From}})
+		out.hold(d, s.From)
 		return nil
 	}
 	it := item{id: d.ID, from: s.From, to: s.To, opened: p.openedAt(d, s)}
@@ -83,9 +76,19 @@ func (p *Planner) decideStretch(ctx context.Context, out *work, s timeline.Stret
 	if err != nil {
 		return err
 	}
-	e.plan.Unpin = s.Pinned
-	out.plans = append(out.plans, e)
+	e.plan.Unpin, e.owes = s.Pinned, p.backlog.holds(d.ID)
+	out.add(e)
 	return nil
+}
+
+// hold leaves a pinned entry as it is.
+func (w *work) hold(d *plan.Definition, from time.Time) {
+	w.held = append(w.held, entry{def: d, plan: store.Plan{Schedule: d.ID, From: from}})
+}
+
+func (w *work) add(e entry) {
+	w.plans = append(w.plans, e)
+	w.rows += len(e.plan.Runs) + len(e.plan.Gaps)
 }
 
 // openedAt is when the backlog behind a pinned entry was found.
@@ -136,12 +139,16 @@ func (p *Planner) decideBroken(out *work, now time.Time) {
 }
 
 // decideBacklog plans the next schedules of the oldest backlog.
-func (p *Planner) decideBacklog(ctx context.Context, out *work, room int, now time.Time) error {
-	items, after, ok := p.backlog.next(max(room, p.o.Batch/10, 1))
+func (p *Planner) decideBacklog(ctx context.Context, out *work, now time.Time) error {
+	items, after, ok := p.backlog.next(max(out.budget.room-out.budget.decided, p.o.Batch/10, 1))
 	if !ok {
 		return nil
 	}
-	for _, it := range items {
+	for i, it := range items {
+		if i > 0 && out.budget.exhausted(out) {
+			after.Cursor, after.Done = items[i-1].id, false
+			break
+		}
 		loaded, known := p.loop.Entry(it.id.String())
 		if !known {
 			continue // removed and settled meanwhile
@@ -151,7 +158,7 @@ func (p *Planner) decideBacklog(ctx context.Context, out *work, room int, now ti
 			return err
 		}
 		e.behind = true
-		out.plans = append(out.plans, e)
+		out.add(e)
 	}
 	out.arrears = append(out.arrears, after)
 	return nil
@@ -254,8 +261,10 @@ func (w *work) verdict() timeline.Verdict {
 		case w.leftOut(e):
 			v.Pinned[id] = e.plan.From
 		case !e.plan.Pin.IsZero():
-			v.Pinned[id] = e.plan.Pin
-		case e.def.Deleted && !e.behind:
+			if at, pinned := v.Pinned[id]; !pinned || e.plan.Pin.Before(at) {
+				v.Pinned[id] = e.plan.Pin
+			}
+		case e.def.Deleted && !e.behind && !e.owes: // a forgotten entry would take its backlog along
 			v.Gone = append(v.Gone, id)
 		}
 	}
