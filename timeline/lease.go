@@ -96,7 +96,7 @@ func (l *Loop) elect(ctx context.Context) error {
 	}
 	l.claim, l.known = rec, found
 	now := l.now()
-	if found && rec.Token != l.o.Token && rec.ExpiresAt.After(now) {
+	if found && rec.Token != l.o.Token && rec.ExpiresAt.After(now) && !l.abandoned(rec, now) {
 		return nil
 	}
 	next := Claim{Epoch: rec.Epoch + 1, CoveredUntil: rec.CoveredUntil, SyncedUntil: rec.SyncedUntil}

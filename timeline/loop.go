@@ -34,6 +34,7 @@ type Loop struct {
 	nonces          uint64
 	nonceBase       string // of this loop alone: a record that has it was written by this loop
 	last, confirmed attempt
+	suspect         sighting // a claim of somebody else that ends too far off
 	trusted         guard
 	pending         atomic.Int64 // store calls that have not returned
 

@@ -102,6 +102,28 @@ func TestAWatermarkAheadOfTheClockIsSetBack(t *testing.T) {
 	})
 }
 
+// A planner that led by a clock two hours ahead is killed, and the clock is set right: its successor waits two minutes
+// and not two hours for its claim. PROTOCOL A9, S-066.
+func TestAKilledPlannerOfTheFutureBlocksNobody(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(w *world) {
+		clk := w.withClock()
+		clk.step(2 * time.Hour)
+		w.apply(map[string]string{"s": `{"trigger":{"cron":["* * * * *"]}}`})
+		killed, err := New(w.store, Options{Clock: w.clk})
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.steps(killed, 10*time.Second)
+		clk.step(-2 * time.Hour)
+		p := w.planner(Options{})
+		time.Sleep(10 * time.Minute)
+		if s := p.Status(); !s.Leading || s.Epoch < 2 || s.Watermark.After(w.clk.Now().Add(3*time.Second)) {
+			w.Errorf("%+v", s)
+		}
+	})
+}
+
 // A start after a long absence waits two minutes before it believes the clock, which may have been wrong from the start.
 // PROTOCOL A9.
 func TestAStartAfterALongAbsenceWaits(t *testing.T) {
