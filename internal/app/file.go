@@ -113,9 +113,14 @@ func (w *fileWatch) reload(ctx context.Context, why string) {
 // run watches the file's directory, because editors replace files rather than write them, and looks at the file by
 // itself now and then in case nothing was told.
 func (w *fileWatch) run(ctx context.Context) error {
+	w.follow(ctx, w.watcher())
+	return nil
+}
+
+func (w *fileWatch) follow(ctx context.Context, watcher *fsnotify.Watcher) {
 	var events <-chan fsnotify.Event
 	var errs <-chan error
-	if watcher := w.watcher(); watcher != nil {
+	if watcher != nil {
 		defer func() { _ = watcher.Close() }() // nothing is written through it
 		events, errs = watcher.Events, watcher.Errors
 	}
@@ -125,7 +130,7 @@ func (w *fileWatch) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case err := <-errs:
 			w.log.Warn("a change of the file may have been missed; it is looked at now", "file", w.source.Path, "reason", err.Error())
 			timer.Reset(w.settle)
