@@ -171,8 +171,8 @@ type Queue interface {
 	Output(ctx context.Context, h Held, chunks []Chunk) error
 	// Lost tells which of the held runs are no longer this node's (revoked, cancelled, recovered).
 	Lost(ctx context.Context, held []Held) ([]Held, error)
-	// Recover takes the lease of a silent node: only if its row still shows seenAt, and its lease has run out by the
-	// store's clock. The node is marked lost, and up to limit of its runs get a new fence and go back to pending
+	// Recover takes the lease of a silent node: only if its row still shows seenAt, and it is silent as Nodes.Silent
+	// has it. The node is marked lost, and up to limit of its runs get a new fence and go back to pending
 	// (deliveries left), to dead_letter (none left), or by on_lost fail count the attempt and are retried or failed
 	// with code LOST_WORKER (running ones; claimed ones go back to pending, however often). A run that does not end keeps
 	// its lock. Attempts and history say what happened. Call it again until it answers fewer than limit; where the
@@ -325,7 +325,8 @@ type Reader interface {
 	Revision(ctx context.Context, id schedule.ID, revision uint64) ([]byte, error)
 	Runs(ctx context.Context, q RunQuery) (items []run.Run, next string, err error)
 	Run(ctx context.Context, id run.ID) (run.Run, error) // ErrNotFound
-	// LastRuns gives the run with the newest due instant of each schedule that has one.
+	// LastRuns gives, for each schedule that has one, the run with the newest due instant that has come by the store's
+	// clock: what is only planned ahead is no last run.
 	LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.ID]run.Run, error)
 	Attempts(ctx context.Context, id run.ID) ([]run.Attempt, error)
 	History(ctx context.Context, id run.ID) ([]run.Event, error)
@@ -362,8 +363,10 @@ type Nodes interface {
 	Beat(ctx context.Context, n Node, lease time.Duration) error
 	// Leave removes a node that holds nothing any more. One that does stays, to be recovered: ErrStale.
 	Leave(ctx context.Context, id run.NodeID) error
-	// Living lists nodes whose lease has not run out. Silent lists those whose lease has run out by the store's clock
-	// and that are not marked lost, or are lost but still have runs.
+	// Living lists nodes whose lease has not run out. Silent lists those whose lease has run out by the store's clock, or
+	// that were seen later than it is now: then the clock was set back, a living node's next heartbeat says so, and the
+	// lease of a dead one would last for as long as the clock was wrong. Nodes that are marked lost are listed while they
+	// still have runs.
 	Living(ctx context.Context) ([]Node, error)
 	Silent(ctx context.Context) ([]Node, error)
 }

@@ -148,12 +148,14 @@ func (s *Store) Run(ctx context.Context, id run.ID) (r run.Run, err error) {
 	return r, err
 }
 
-// LastRuns returns the newest run of each schedule that has one.
+// LastRuns returns the newest run of each schedule whose instant has come.
 func (s *Store) LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.ID]run.Run, error) {
 	last := make(map[schedule.ID]run.Run, len(ids))
 	err := s.read(ctx, "read last runs", func(ctx context.Context) error {
+		var come conditions
+		come.add("r.due_at <= ?", micros(s.now()))
 		for _, id := range ids {
-			query, args := runsOfSchedule(id, conditions{}, 1)
+			query, args := runsOfSchedule(id, come, 1)
 			items, err := s.scanRuns(ctx, query, args...)
 			if err != nil {
 				return err

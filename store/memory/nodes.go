@@ -47,8 +47,12 @@ func (s *Store) Living(ctx context.Context) ([]store.Node, error) {
 // Silent lists the nodes that have something to recover, the mark that they are lost included.
 func (s *Store) Silent(ctx context.Context) ([]store.Node, error) {
 	return s.nodesThat(ctx, func(n *store.Node) bool {
-		return !n.LeaseUntil.After(s.now()) && (n.LostAt.IsZero() || len(s.heldBy(n.ID)) > 0)
+		return s.silent(n) && (n.LostAt.IsZero() || len(s.heldBy(n.ID)) > 0)
 	})
+}
+
+func (s *Store) silent(n *store.Node) bool {
+	return !n.LeaseUntil.After(s.now()) || n.SeenAt.After(s.now())
 }
 
 func (s *Store) nodesThat(ctx context.Context, want func(*store.Node) bool) ([]store.Node, error) {

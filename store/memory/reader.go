@@ -100,7 +100,7 @@ func (s *Store) Run(ctx context.Context, id run.ID) (run.Run, error) {
 	return s.shownRun(r), nil
 }
 
-// LastRuns returns the run with the newest due instant of each schedule that has one.
+// LastRuns returns the run of each schedule with the newest due instant that has come.
 func (s *Store) LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.ID]run.Run, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *Store) LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.I
 	out := map[schedule.ID]run.Run{}
 	for _, r := range s.runs {
 		last, known := out[r.Schedule]
-		if slices.Contains(ids, r.Schedule) && (!known || position(last.Due, last.ID) < position(r.Due, r.ID)) {
+		if slices.Contains(ids, r.Schedule) && !r.Due.After(s.now()) && (!known || position(last.Due, last.ID) < position(r.Due, r.ID)) {
 			out[r.Schedule] = s.shownRun(r)
 		}
 	}

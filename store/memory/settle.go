@@ -84,7 +84,7 @@ func (s *Store) Recover(ctx context.Context, node run.NodeID, seenAt time.Time, 
 	}
 	defer s.leaveChanged()
 	n := s.nodes[node]
-	if n == nil || !n.SeenAt.Equal(micro(seenAt)) || n.LeaseUntil.After(s.now()) {
+	if n == nil || !n.SeenAt.Equal(micro(seenAt)) || !s.silent(n) {
 		return nil, nil
 	}
 	if n.LostAt.IsZero() {

@@ -178,6 +178,8 @@ func testLastRuns(w *world) {
 	a, b, none := w.declare("a"), w.declare("b"), w.declare("none")
 	last := w.insert(a, w.due(a, at(2)), w.due(a, at(1)))[0]
 	lastB := w.insert(b, w.due(b, at(3)))[0]
+	w.insert(b, w.due(b, at(3600))) // planned ahead, and so nobody's last run
+	w.clk.Advance(10 * time.Second)
 	got, err := w.LastRuns(w.Context(), []schedule.ID{a, b, none, {9}})
 	w.must(err)
 	w.same("schedules with a last run", 2, len(got))

@@ -18,6 +18,7 @@ var recoverTests = []test{
 	{"waits longer with every attempt", testRecoverBackoff},
 	{"leaves other nodes' runs alone", testRecoverTouchesItsOwnOnly},
 	{"goes in portions", testRecoverInPortions},
+	{"finds a node that was seen in the future", testRecoverOfTheFuture},
 	{"twice is harmless", testSecondVerdictIsHarmless},
 	{"records what was lost", testRecoverIsRecorded},
 }
@@ -220,6 +221,28 @@ func testRecoverInPortions(w *world) {
 	}
 	w.same("portions", []int{2, 2, 1}, got)
 	w.same("pending", 5, len(w.allRuns(store.RunQuery{Statuses: []run.Status{run.Pending}})))
+}
+
+// PROTOCOL A9: a node died while the clock was two hours ahead, which was then set right. Its lease must not last for
+// these two hours; a node that lives says so by its next heartbeat.
+func testRecoverOfTheFuture(w *world) {
+	id, dead, living := w.declare("minutely"), w.node(), w.node()
+	w.insert(id, w.due(id, at(0)), w.due(id, at(-1)))
+	held := w.running(dead)
+	kept := w.running(living)
+	w.clk.Advance(-2 * time.Hour)
+	w.beat(living)
+	silent, err := w.Silent(w.Context())
+	w.must(err)
+	if len(silent) != 1 || silent[0].ID != dead {
+		w.Fatalf("silent are %v, want the dead one", silent)
+	}
+	for _, node := range []run.NodeID{living, dead} {
+		_, err := w.Recover(w.Context(), node, w.seen(node), 10)
+		w.must(err)
+	}
+	w.is(held.Run, run.Pending)
+	w.is(kept.Run, run.Running)
 }
 
 // S-042: the verdict on a dead worker is delivered twice, the second time after the run was delivered again and ended.
