@@ -103,11 +103,9 @@ func (c *Control) around(ctx context.Context, x *Explanation, n uint64) error {
 	if err != nil {
 		return fmt.Errorf("read revision: %w", err)
 	}
-	spec, err := schedule.DecodeSpec(text)
-	if err != nil {
-		return nil // the record stands, whatever became of the definition
+	if spec, err := schedule.DecodeSpec(text); err == nil { // the record stands, whatever became of the definition
+		x.revision(n, spec)
 	}
-	x.revision(n, spec)
 	return nil
 }
 

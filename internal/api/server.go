@@ -214,7 +214,7 @@ var ownErrors = sync.OnceFunc(func() {
 		}
 		p := NewProblem(code, message)
 		for _, err := range errs {
-			if d, ok := err.(huma.ErrorDetailer); ok { //nolint:errorlint // huma hands them over unwrapped
+			if d, ok := err.(huma.ErrorDetailer); ok {
 				detail := d.ErrorDetail() // its value is what was sent, and is not repeated
 				p.Errors = append(p.Errors, client.FieldError{Pointer: detail.Location, Code: schedule.CodeBadFormat, Message: detail.Message})
 			}

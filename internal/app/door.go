@@ -105,8 +105,7 @@ func (d *door) withdraw() error {
 	if d.file == "" {
 		return nil
 	}
-	text, err := os.ReadFile(d.file)
-	if err != nil || string(text) != d.address+"\n" {
+	if text, err := os.ReadFile(d.file); errors.Is(err, os.ErrNotExist) || err == nil && string(text) != d.address+"\n" {
 		return nil // gone, or another server's
 	}
 	if err := os.Remove(d.file); err != nil && !errors.Is(err, os.ErrNotExist) {

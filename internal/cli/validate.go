@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func (e *env) runValidate(s app.Source) error {
 	if s.Format != "" && !slices.Contains(app.Formats(), s.Format) {
 		return badWord("--format", s.Format, app.Formats())
 	}
-	var r io.Reader = e.stdin
+	r := e.stdin
 	if s.Path == "-" {
 		s.Path = "stdin"
 		if s.Format == "" {
