@@ -69,16 +69,18 @@ const selectNodes = `SELECT id, host, pid, version, zone_release, roles, pools, 
 
 // Living lists the nodes that hold their lease.
 func (s *Store) Living(ctx context.Context) ([]store.Node, error) {
-	return s.nodes(ctx, selectNodes+` WHERE lost_at IS NULL AND lease_until > ? ORDER BY id`)
+	return s.nodes(ctx, selectNodes+` WHERE lost_at IS NULL AND lease_until > ? ORDER BY id`, micros(s.now()))
 }
 
-// Silent lists the nodes that have something to recover, be it the mark that they are lost.
+// Silent lists the nodes that have something to recover, be it the mark that they are lost. One that was seen in the
+// future was seen before the clock was set back.
 func (s *Store) Silent(ctx context.Context) ([]store.Node, error) {
-	return s.nodes(ctx, selectNodes+` WHERE lease_until <= ?
-		AND (lost_at IS NULL OR EXISTS (SELECT 1 FROM belfry_runs r WHERE r.lease_node = n.id)) ORDER BY id`)
+	now := micros(s.now())
+	return s.nodes(ctx, selectNodes+` WHERE (lease_until <= ? OR seen_at > ?)
+		AND (lost_at IS NULL OR EXISTS (SELECT 1 FROM belfry_runs r WHERE r.lease_node = n.id)) ORDER BY id`, now, now)
 }
 
-func (s *Store) nodes(ctx context.Context, query string) (out []store.Node, err error) {
+func (s *Store) nodes(ctx context.Context, query string, args ...any) (out []store.Node, err error) {
 	err = s.read(ctx, "list nodes", func(ctx context.Context) error {
 		return s.reads.each(ctx, nil, func(scan func(...any) error) error {
 			var n store.Node
@@ -86,7 +88,7 @@ func (s *Store) nodes(ctx context.Context, query string) (out []store.Node, err 
 				instant{&n.StartedAt}, instant{&n.SeenAt}, instant{&n.LeaseUntil}, instant{&n.LostAt})
 			out = append(out, n)
 			return err
-		}, query, micros(s.now()))
+		}, query, args...)
 	})
 	return out, err
 }

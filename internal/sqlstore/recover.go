@@ -27,8 +27,8 @@ func (s *Store) Recover(ctx context.Context, node run.NodeID, seenAt time.Time, 
 	err = s.writer.do(ctx, &write{name: "recover", urgent: true, cost: 3 * limit, run: func(t *tx) error {
 		out = nil
 		now := s.now()
-		n, err := t.exec(`UPDATE belfry_nodes SET lost_at = COALESCE(lost_at, ?) WHERE id = ? AND seen_at = ? AND lease_until <= ?`,
-			micros(now), node[:], seenAt.UnixMicro(), micros(now))
+		n, err := t.exec(`UPDATE belfry_nodes SET lost_at = COALESCE(lost_at, ?) WHERE id = ? AND seen_at = ?
+			AND (lease_until <= ? OR seen_at > ?)`, micros(now), node[:], seenAt.UnixMicro(), micros(now), micros(now))
 		if err != nil || n == 0 {
 			return err
 		}

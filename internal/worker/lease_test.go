@@ -157,6 +157,39 @@ func TestSteppedClockRecoversNobody(t *testing.T) {
 	})
 }
 
+// PROTOCOL A9, B5: the clock was two hours ahead, a worker died, and the clock was set right. What the dead one held is
+// recovered after its lease, measured by the sweeper's own clock; who lives is left alone.
+func TestANodeOfTheFutureIsRecovered(t *testing.T) {
+	var step atomic.Int64
+	clk := clock.Skewed{Clock: clock.Bubble{}, Offset: func() time.Duration { return time.Duration(step.Load()) }}
+	inBubbleWith(t, clk, func(w *world) {
+		ctx := w.Context()
+		w.job = func(context.Context, target.Delivery) error {
+			time.Sleep(20 * time.Second)
+			return nil
+		}
+		ids := w.plan(spaced(2, 0, time.Microsecond))
+		dead := store.Node{ID: run.NodeID{1}}
+		w.must(w.Beat(ctx, dead, 10*time.Second))
+		_, err := w.Take(ctx, store.Take{Node: dead.ID, Pools: []store.PoolRoom{{Pool: "default", Free: 1}}})
+		w.must(err)
+		_, stop := w.work()
+		time.Sleep(500 * time.Millisecond)
+		step.Store(int64(-2 * time.Hour))
+		time.Sleep(9 * time.Second)
+		if nodes, err := w.Silent(ctx); err != nil || len(nodes) != 1 {
+			w.Errorf("%d nodes are silent before a lease is over: %v", len(nodes), err)
+		}
+		time.Sleep(20 * time.Second)
+		stop()
+		w.expect(run.Pending, ids[0]) // it is not due for another two hours
+		w.expect(run.Succeeded, ids[1])
+		if r := w.row(ids[1]); r.Deliveries != 1 {
+			w.Errorf("what the living one held was delivered %d times", r.Deliveries)
+		}
+	})
+}
+
 // S-048: what was revoked while it ran is ended within a heartbeat.
 func TestRevokedRunIsEnded(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -50,11 +50,21 @@ func (w *Worker) inspect(ctx context.Context, looks map[run.NodeID]look, silent 
 			continue
 		}
 		next[n.ID] = before
-		if now-before.since >= w.o.Renew {
+		if now-before.since >= w.patience(ctx, n) {
 			w.recover(ctx, n)
 		}
 	}
 	return next
+}
+
+// patience is for how long a silent node must be seen unchanged: for a renewal, and for its whole lease if the store's
+// clock cannot tell, because it was set back since the node was seen.
+func (w *Worker) patience(ctx context.Context, n store.Node) time.Duration {
+	now, err := w.s.Now(ctx)
+	if err != nil || n.LeaseUntil.After(now) {
+		return max(n.LeaseUntil.Sub(n.SeenAt), w.o.Renew)
+	}
+	return w.o.Renew
 }
 
 func (w *Worker) recover(ctx context.Context, n store.Node) {

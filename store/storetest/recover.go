@@ -237,8 +237,8 @@ func testRecoverOfTheFuture(w *world) {
 	if len(silent) != 1 || silent[0].ID != dead {
 		w.Fatalf("silent are %v, want the dead one", silent)
 	}
-	for _, node := range []run.NodeID{living, dead} {
-		_, err := w.Recover(w.Context(), node, w.seen(node), 10)
+	for node, seenAt := range map[run.NodeID]time.Time{living: at(-7200), dead: silent[0].SeenAt} {
+		_, err := w.Recover(w.Context(), node, seenAt, 10)
 		w.must(err)
 	}
 	w.is(held.Run, run.Pending)
