@@ -287,7 +287,7 @@ func (p *Planner) settle(w *work) {
 	}
 	if len(w.left) > 0 {
 		p.backlog.add(w.commit.Arrears[len(w.commit.Arrears)-1], w.left)
-		p.o.Logger.Info("a backlog is put behind new work", "shard", p.o.Shard, "reason", fmt.Sprintf("%d schedules", len(w.left)))
+		p.o.Logger.Info("a backlog is put behind new work", "shard", p.o.Shard, "count", len(w.left))
 	}
 	clear(p.source.broken)
 	p.totals.inserted += int64(w.done.Inserted)
