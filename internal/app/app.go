@@ -62,8 +62,8 @@ type Node struct {
 	started time.Time
 }
 
-// Open opens the store and reads the file of schedules once: a file that is wrong refuses the start, before anything
-// runs.
+// Open reads the file of schedules once, opens the store, takes the address and applies the file: whatever refuses the
+// start does so before a schedule has changed and before anything runs.
 func Open(ctx context.Context, o Options) (*Node, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -86,18 +86,21 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	n.store = s
-	err = n.wire(ctx)
-	if err == nil && o.Listen != "" {
-		n.door, err = n.listen(o.Listen)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err := n.wire(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
 
+// wire opens the door before it applies the file: a start that the address refuses must not have taken the schedules
+// away from the server that has the address.
 func (n *Node) wire(ctx context.Context) (err error) {
 	n.Control = control.New(n.store, control.Options{Consent: n.o.Consent, Clock: n.o.Clock, Logger: n.o.Logger})
+	if n.o.Listen != "" {
+		if n.door, err = n.listen(n.o.Listen); err != nil {
+			return err
+		}
+	}
 	if n.watch != nil {
 		n.watch.apply = n.Control.ApplyFile
 		if err := n.watch.load(ctx, "start"); err != nil {

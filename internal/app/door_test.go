@@ -81,6 +81,26 @@ func TestBadFileRefusesTheStart(t *testing.T) {
 	}
 }
 
+// A second server by mistake, on the same state directory but with another file, must not empty the first one's ledger.
+func TestTakenAddressRefusesTheStartBeforeTheFileIsApplied(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second, db := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "db")
+	write(t, first, tab("one"))
+	write(t, second, tab("two"))
+	n, err := Open(t.Context(), Options{DB: db, File: Source{Path: first}, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Close() }() // it never ran
+	if _, err := Open(t.Context(), Options{DB: db, File: Source{Path: second}, Listen: n.Address()}); err == nil || !strings.Contains(err.Error(), n.Address()) {
+		t.Errorf("%v, want that %s is taken", err, n.Address())
+	}
+	if _, err := n.Control.Schedule(t.Context(), "", "one"); err != nil {
+		t.Errorf("the schedule of the server that runs: %v", err)
+	}
+}
+
 func TestCommandsNeedConsent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
