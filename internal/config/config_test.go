@@ -80,6 +80,7 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 		"listn: x":                     `:1:1: listn: there is no such setting; did you mean "listen"?`,
 		"lead: 1s\nlead: 2s":           ":2:1: lead: is given twice",
 		"lead: soon":                   ":1:7: lead: ",
+		"run_lease: 2s":                "allowed are 3s to 1h", // three heartbeats, or the worker could not be made
 		"lead: [1s]":                   ":1:7: lead: must be a single value",
 		"command: all":                 ":1:10: command: must be a mapping",
 		"command: {alow: all}":         `:1:11: command.alow: there is no such setting; did you mean "command.allow"?`,

@@ -33,7 +33,7 @@ var table = map[string]key{
 	"lead":            {length(func(c *Config) *time.Duration { return &c.Lead }, 0, time.Minute), "how far ahead of its instant an occurrence is committed"},
 	"max_idle":        {length(func(c *Config) *time.Duration { return &c.MaxIdle }, time.Second, time.Hour), "longest sleep of the planner"},
 	"claim_lease":     {length(func(c *Config) *time.Duration { return &c.ClaimLease }, time.Second, 10*time.Minute), "how long a dead planner blocks its successor at most"},
-	"run_lease":       {length(func(c *Config) *time.Duration { return &c.RunLease }, 2*time.Second, time.Hour), "how long a dead worker keeps its runs"},
+	"run_lease":       {length(func(c *Config) *time.Duration { return &c.RunLease }, 3*time.Second, time.Hour), "how long a dead worker keeps its runs"},
 	"shards":          {only("1"), "number of shards; one for now"},
 	"misfire_grace":   {notYet, "not yet supported; set it in the schedules"},
 	"max_catchup_age": {age, "how old a missed occurrence may be to be made up for; 0s: any age"},
