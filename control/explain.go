@@ -145,7 +145,7 @@ func (x *Explanation) decide(now time.Time) {
 	case !ok:
 		x.Answer, x.Sentence = AnswerUnknown, "the definition cannot be read: "+s.Quarantine
 	case !x.Due:
-		x.Answer, x.Sentence = AnswerNotDue, fmt.Sprintf("it is not due then: %s", s.Spec.Describe())
+		x.Answer, x.Sentence = AnswerNotDue, fmt.Sprintf("it is not due then: %s", s.Spec.Describe())+x.change(compiled)
 	case x.At.Before(compiled.StartFrom):
 		x.Answer, x.Due = AnswerNotDue, false
 		x.Sentence = fmt.Sprintf("nothing is owed before start_from, %s", schedule.FormatInstant(compiled.StartFrom))
@@ -158,6 +158,17 @@ func (x *Explanation) decide(now time.Time) {
 	default:
 		x.Answer, x.Sentence = AnswerUnknown, "it was due and is settled, but no record of it is left"
 	}
+}
+
+// change tells of a change of the clocks within a day that moved, skipped or doubled a time of the schedule: the likely
+// reason why somebody misses it. Empty: there was none.
+func (x *Explanation) change(c schedule.Compiled) string {
+	const day = 24 * time.Hour
+	list := transitions(x.Schedule.Spec, c, x.At.Add(-day), x.At.Add(day))
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the clocks change at %s: %s", schedule.FormatInstant(list[0].At), list[0].Effect)
 }
 
 // before is the newest occurrence before an instant, found by ever longer tails, so that few are walked; zero: none in
