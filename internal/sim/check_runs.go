@@ -148,12 +148,21 @@ func lockOf(r *run.Run) string {
 	return r.LockKey
 }
 
-// crowded tells whether another run with the lock of this one lived when this one was skipped.
+// crowded tells whether another run with the lock of this one lived when this one was skipped: by what the ledger says, or
+// by what its executions wrote down, since a clock that was wrong meanwhile dates its end hours off.
 func (c *checker) crowded(r *run.Run) bool {
-	const slack = 10 * time.Second // the clock may have been stepped
+	const slack = 30 * time.Second // the clock was stepped by no more than that for long
+	from, to := r.Due, r.FinishedAt
+	if to.Before(from) {
+		from, to = to, from
+	}
+	from, to = from.Add(-slack), to.Add(slack)
 	return slices.ContainsFunc(c.Evidence.Runs, func(o run.Run) bool {
-		return o.ID != r.ID && lockOf(&o) == lockOf(r) && !o.Due.After(r.FinishedAt.Add(slack)) &&
-			(o.FinishedAt.IsZero() || !o.FinishedAt.Before(r.FinishedAt.Add(-slack)))
+		if o.ID == r.ID || lockOf(&o) != lockOf(r) || o.Due.After(to) {
+			return false
+		}
+		return o.FinishedAt.IsZero() || !o.FinishedAt.Before(from) ||
+			slices.ContainsFunc(c.starts[o.ID], func(s Start) bool { return !s.At.After(to) && !s.End.Before(from) })
 	})
 }
 

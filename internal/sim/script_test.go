@@ -18,6 +18,8 @@ type script struct {
 	workers  [2][]life2
 	steps    []stepAt
 	meddling []time.Duration
+
+	seen []Outage // the outages by the machine's clock, once they were played
 }
 
 type stretch struct{ from, to time.Duration }
@@ -38,7 +40,7 @@ const margin = 3 * time.Minute
 
 func drawScript(seed uint64, length time.Duration) *script {
 	random := rand.New(rand.NewPCG(seed, 2<<32))
-	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(int64(b-a))) }
+	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(max(int64(b-a), 1))) }
 	part := func(n, of int) time.Duration { return length * time.Duration(n) / time.Duration(of) }
 	s := &script{length: length}
 	for _, at := range []time.Duration{between(part(4, 24), part(9, 24)), between(part(15, 24), part(20, 24))} {
@@ -51,13 +53,13 @@ func drawScript(seed uint64, length time.Duration) *script {
 	s.planners[1] = s.lives(random, true, stretch{from: 20 * time.Minute}, [4]time.Duration{2 * time.Minute, 8 * time.Minute, 40 * time.Minute, 90 * time.Minute})
 	s.workers[0] = s.lives(random, false, stretch{}, [4]time.Duration{10 * time.Minute, 2 * time.Hour, time.Second, 3 * time.Minute})
 	s.workers[1] = s.lives(random, false, stretch{}, [4]time.Duration{10 * time.Minute, 2 * time.Hour, time.Second, 8 * time.Minute})
-	for at := between(10*time.Minute, part(1, 8)); at < length; at += between(part(1, 16), part(1, 6)) {
+	for at := between(time.Minute, part(1, 8)); at < length; at += between(part(1, 16), part(1, 6)) {
 		by := between(-4800*time.Millisecond, 4800*time.Millisecond)
 		if !s.quiet(at) {
 			s.steps = append(s.steps, stepAt{at + 123457*time.Microsecond, by})
 		}
 	}
-	for at := between(5*time.Minute, part(1, 24)); at < length-10*time.Minute; at += between(0, part(1, 24)) {
+	for at := between(time.Minute, part(1, 24)); at < length-10*time.Minute; at += between(0, part(1, 24)) {
 		s.meddling = append(s.meddling, at)
 	}
 	return s
@@ -135,6 +137,10 @@ func (s *script) play(w *world, o *operator) {
 	}
 	for _, q := range append([]stretch{s.wrong}, s.outages...) {
 		actions = append(actions, action{q.from - time.Minute, func() { w.calm.Store(true) }}, action{q.to + margin, func() { w.calm.Store(false) }})
+	}
+	for i, o := range s.outages {
+		s.seen = append(s.seen, Outage{})
+		actions = append(actions, action{o.from, func() { s.seen[i].Down = w.clk.Now() }}, action{o.to, func() { s.seen[i].Up = w.clk.Now() }})
 	}
 	slices.SortStableFunc(actions, func(a, b action) int { return cmp.Compare(a.at, b.at) })
 	var beside sync.WaitGroup

@@ -1,0 +1,5 @@
+//go:build !race
+
+package sim
+
+const raced = 0 // the race detector is off

@@ -1,0 +1,5 @@
+//go:build race
+
+package sim
+
+const raced = 1 // the race detector is on
