@@ -16,6 +16,13 @@ func Statements(s *Store) []string {
 	return queries
 }
 
+// DropWriter throws the write connection away, as an error does that leaves it in a state nobody knows.
+func DropWriter(s *Store) {
+	s.writer.turn <- struct{}{}
+	s.writer.drop()
+	<-s.writer.turn
+}
+
 // RunsQuery is the statement behind Store.Runs.
 func RunsQuery(q store.RunQuery) (string, []any) {
 	query, args, err := runsQuery(q, 50)

@@ -258,8 +258,12 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// drop throws the connection away.
+// drop throws the connection away. Its statements are closed first: with one left, the database would keep the file
+// open behind a connection that nobody has any more.
 func (w *writer) drop() {
+	for _, stmt := range w.stmts {
+		_ = stmt.Close()
+	}
 	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // how database/sql is told not to reuse it
 	_ = w.conn.Close()
 	w.conn, w.stmts = nil, nil
