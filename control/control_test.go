@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belfryhq/belfry/control"
+	"github.com/belfryhq/belfry/cron"
 	"github.com/belfryhq/belfry/internal/plan"
 	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/store/memory"
@@ -177,5 +178,21 @@ func TestFileWithACommandNeedsConsent(t *testing.T) {
 		if errors.Is(err, control.ErrRefused) != refused {
 			t.Errorf("consent %q: %v", consent, err)
 		}
+	}
+}
+
+// S-060: whoever skips or shifts a time of the night of a clock change is warned of it months before.
+func TestPreviewWarnsOfTheClockChangeBeforehand(t *testing.T) {
+	t.Parallel()
+	spec := expression(t, "0 2 * * *", "US/Pacific")
+	p, err := control.Look(control.PreviewInput{Spec: spec, From: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned := slices.ContainsFunc(p.Warnings, func(w cron.Warning) bool {
+		return w.Code == cron.CodeDSTGap && w.At.Equal(time.Date(2027, 3, 14, 10, 0, 0, 0, time.UTC))
+	})
+	if !warned {
+		t.Errorf("warnings %+v, want %s about 2027-03-14T10:00:00Z", p.Warnings, cron.CodeDSTGap)
 	}
 }

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"log/slog"
 	"net"
@@ -107,6 +109,12 @@ func (s *server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		id := make([]byte, 8)
+		_, _ = rand.Read(id) // never fails, says its documentation
+		h.Set(headerRequestID, hex.EncodeToString(id))
+		r = r.WithContext(context.WithValue(r.Context(), requestID{}, h.Get(headerRequestID)))
+		// A client that does not read its answer is cut off; a stream moves the deadline on with each piece.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer in memory has none
 		defer s.survive(w, r)
 		switch {
 		case !loopbackHost(r.Host):
@@ -126,6 +134,19 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// requestID is the key under which a request's context holds its name.
+type requestID struct{}
+
+const headerRequestID = "X-Request-Id"
+
+// named gives a problem the name of its request, so that a person can find it in the log.
+func named(ctx context.Context, p *client.Problem) *client.Problem {
+	if id, ok := ctx.Value(requestID{}).(string); ok {
+		p.RequestID = id
+	}
+	return p
+}
+
 const tooLarge = "a body has at most 1 MiB"
 
 // survive answers for a handler that panicked: one bad request must not take the scheduler down.
@@ -137,7 +158,7 @@ func (s *server) survive(w http.ResponseWriter, r *http.Request) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // compared as net/http does
 		panic(p)
 	}
-	s.o.Logger.Error("a request made its handler panic", "reason", p, "route", r.Pattern)
+	s.o.Logger.Error("a request made its handler panic", "reason", p, "request_id", w.Header().Get(headerRequestID))
 	writeProblem(w, r, NewProblem(CodeInternal, ""))
 }
 
@@ -179,7 +200,7 @@ func (s *server) fallback(w http.ResponseWriter, r *http.Request) {
 
 // writeProblem writes a problem outside of huma.
 func writeProblem(w http.ResponseWriter, r *http.Request, p *client.Problem) {
-	text, err := json.Marshal(p)
+	text, err := json.Marshal(named(r.Context(), p))
 	if err != nil {
 		http.Error(w, p.Title, p.Status)
 		return
@@ -205,6 +226,13 @@ func (e statusError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Probl
 
 // ownErrors makes huma's errors ours. The library keeps the function in a variable of its package.
 var ownErrors = sync.OnceFunc(func() {
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
+		err := huma.NewError(status, message, errs...)
+		if own, ok := err.(statusError); ok && ctx != nil {
+			named(ctx.Context(), own.Problem)
+		}
+		return err
+	}
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		code := CodeInvalidArgument
 		for c, entry := range catalogue {
@@ -225,9 +253,9 @@ var ownErrors = sync.OnceFunc(func() {
 
 // refuse turns any error into one that huma writes as our problem.
 func (s *server) refuse(ctx context.Context, err error) error {
-	p := ProblemOf(err)
+	p := named(ctx, ProblemOf(err))
 	if p.Code == CodeInternal {
-		s.o.Logger.ErrorContext(ctx, "a request failed", "reason", err.Error())
+		s.o.Logger.ErrorContext(ctx, "a request failed", "reason", err.Error(), "request_id", p.RequestID)
 	}
 	return statusError{p}
 }

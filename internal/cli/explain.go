@@ -24,7 +24,7 @@ func (e *env) explain() *cobra.Command {
 
 func (e *env) runExplain(ctx context.Context, name, at string) error {
 	if at == "" {
-		return usage("belfry explain "+name+" --at now", "explain needs an instant: --at T")
+		return usage("belfry explain "+name+" --at now", "belfry explain needs an instant: --at T")
 	}
 	c, t, err := e.server()
 	if err != nil {
@@ -41,10 +41,10 @@ func (e *env) runExplain(ctx context.Context, name, at string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s: %s\n", x.Schedule, t.print(x.At.Time), printable(x.Sentence))
 	if x.Before != nil {
-		fmt.Fprintf(&b, "  before  %s\n", *x.Before)
+		fmt.Fprintf(&b, "  before  %s\n", t.occurrence(*x.Before))
 	}
 	if x.After != nil {
-		fmt.Fprintf(&b, "  after   %s\n", *x.After)
+		fmt.Fprintf(&b, "  after   %s\n", t.occurrence(*x.After))
 	}
 	switch {
 	case x.Run != nil:

@@ -47,6 +47,9 @@ func (e *env) fail(err error) int {
 	for inner := (*failure)(nil); errors.As(f.cause, &inner); {
 		f = inner // the nearest to what happened knows best
 	}
+	if f.try == "" && e.command != "" && (f.code == exitUsage || f.code == exitInvalid) {
+		f.try = e.command + " --help"
+	}
 	p := e.problem(f)
 	code := f.code
 	if code == 0 {
@@ -94,6 +97,12 @@ func (e *env) problem(f *failure) *client.Problem {
 		p.Title, p.Code, p.Retryable = "It took too long", "DEADLINE", true
 	case f.code == exitUsage:
 		p.Title, p.Code = "The command line is not understood", "USAGE"
+	case f.code == exitInvalid:
+		p.Title, p.Code = "Invalid input", "INVALID_ARGUMENT"
+	case f.code == exitNotFound:
+		p.Title, p.Code = "Not found", "NOT_FOUND"
+	case f.code == exitRunFailed:
+		p.Title, p.Code = "The run did not succeed", "RUN_FAILED"
 	}
 	if f.try != "" {
 		p.Try = f.try

@@ -48,6 +48,7 @@ type env struct {
 	now            func() time.Time
 	build          app.Build
 	common         flags
+	command        string // the path of the command that runs, "belfry run list"; "" before it is known
 }
 
 // run runs one command line.

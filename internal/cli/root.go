@@ -43,7 +43,10 @@ func (e *env) root() *cobra.Command {
 			}
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return e.checkCommon() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			e.command = cmd.CommandPath()
+			return e.checkCommon()
+		},
 	}
 	e.common = flags{}
 	f := root.PersistentFlags()
@@ -56,6 +59,7 @@ func (e *env) root() *cobra.Command {
 	f.BoolVarP(&e.common.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(e.serve(), e.preview(), e.validate(), e.next(), e.schedules(), e.runs(), e.gaps(), e.explain(), e.version())
+	root.SetHelpCommand(help(root))
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
@@ -63,6 +67,7 @@ func (e *env) root() *cobra.Command {
 				shell.Example = examples("belfry completion "+shell.Name(), "belfry completion "+shell.Name()+" --no-descriptions")
 			}
 			cmd.Example = examples("belfry completion bash > /etc/bash_completion.d/belfry", "source <(belfry completion zsh)")
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needsCommand
 		}
 	}
 	complete(root, e)
@@ -75,12 +80,34 @@ func examples(lines ...string) string { return "  " + strings.Join(lines, "\n  "
 func group(use, short string, aliases []string, lines ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Aliases: aliases, Example: examples(lines...),
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
+		Args: cobra.ArbitraryArgs, RunE: needsCommand,
+	}
+}
+
+// needsCommand is what a command does that only has commands below it.
+func needsCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return usage(cmd.CommandPath()+" --help", "%s needs a command: %s", cmd.CommandPath(), strings.Join(names(cmd), ", "))
+}
+
+// help shows the help of a command, and refuses a name that is none; the library's own would show the root's.
+func help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command",
+		Example: examples("belfry help run list", "belfry help serve"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			about := root
+			for _, word := range args {
+				i := slices.IndexFunc(about.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
+				if i < 0 {
+					return unknownCommand(about, word)
+				}
+				about = about.Commands()[i]
 			}
-			return usage(cmd.CommandPath()+" --help", "%s needs a command: %s", cmd.CommandPath(), strings.Join(names(cmd), ", "))
+			about.InitDefaultHelpFlag()
+			return about.Help()
 		},
 	}
 }
@@ -104,9 +131,15 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 
 // flagError turns the flag library's words into ours, with a suggestion for a flag that does not exist.
 func flagError(cmd *cobra.Command, err error) error {
-	text := err.Error()
-	var missing *pflag.NotExistError
-	if errors.As(err, &missing) {
+	text, try := err.Error(), cmd.CommandPath()+" --help"
+	var (
+		missing *pflag.NotExistError
+		wrong   *pflag.InvalidValueError
+	)
+	switch {
+	case errors.As(err, &wrong):
+		text = fmt.Sprintf("--%s: %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), kindOf(wrong.GetFlag().Value.Type()))
+	case errors.As(err, &missing):
 		word := missing.GetSpecifiedName()
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
@@ -117,9 +150,24 @@ func flagError(cmd *cobra.Command, err error) error {
 		text = fmt.Sprintf("%s has no flag %s%s", cmd.CommandPath(), dashes, word)
 		if hint := schedule.DidYouMean(word, known); hint != "" {
 			text += "; " + strings.Replace(hint, `"`, `"--`, 1)
+		} else if word == "version" {
+			try = "belfry version"
 		}
 	}
-	return usage(cmd.CommandPath()+" --help", "%s", text)
+	return usage(try, "%s", text)
+}
+
+// kindOf says what a flag of the library's type wants.
+func kindOf(flagType string) string {
+	switch flagType {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a duration; write it as 90s or 1h30m"
+	}
+	return "a value for it"
 }
 
 // checkCommon holds the common flags against their closed lists.
@@ -154,7 +202,7 @@ func badWord(flag, word string, allowed []string) error {
 func argument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) == 0:
+		case len(args) == 0, len(args) == 1 && args[0] == "":
 			return usage(cmd.CommandPath()+" --help", "%s needs %s", cmd.CommandPath(), what)
 		case len(args) > 1:
 			hint := ""

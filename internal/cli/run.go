@@ -138,7 +138,7 @@ func runText(r client.Run, attempts client.Attempts, t times) string {
 	row := runRow(r, t)
 	line("late", row[6])
 	line("exit", row[7])
-	line("attempt", fmt.Sprintf("%d of %d, delivered %d times", r.Attempt, r.MaxAttempts, r.Deliveries))
+	line("attempts", fmt.Sprintf("%d of %d have ended; deliveries: %d", r.Attempt, r.MaxAttempts, r.Deliveries))
 	line("output", fmt.Sprintf("%d bytes%s", r.Output.Bytes, map[bool]string{true: ", cut"}[r.Output.Truncated]))
 	if m := r.Misfire; m != nil {
 		line("misfire", fmt.Sprintf("%s, for %d more that were late %s", m.Policy, m.Superseded, m.GapID))
@@ -219,7 +219,7 @@ func (e *env) waitRun(ctx context.Context, id string, w waiting) error {
 	r, err := c.Wait(bound, e.common.tenant, id)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{code: exitTimeout, doing: "wait for " + id, cause: fmt.Errorf("it had not ended after %s (%s); it may still run: %w", w.timeout, first(r.Status, "not seen"), err),
+		return &failure{code: exitTimeout, doing: "wait for " + id, cause: tooLong(fmt.Sprintf("it had not ended after %s (%s); it may still run", schedule.FormatDuration(w.timeout), first(r.Status, "not seen"))),
 			try: "belfry run get " + id}
 	case err != nil:
 		return &failure{doing: "wait for " + id, cause: err, try: "belfry run list"}
@@ -237,6 +237,13 @@ func (e *env) waitRun(ctx context.Context, id string, w waiting) error {
 	}
 	return f
 }
+
+// tooLong is a deadline that has passed, in words for people.
+type tooLong string
+
+func (t tooLong) Error() string { return string(t) }
+
+func (tooLong) Is(target error) bool { return target == context.DeadlineExceeded } //nolint:errorlint // this is the comparison
 
 func reasonOf(r client.Run) string {
 	if r.Error != nil {

@@ -43,9 +43,18 @@ func list[T any](e *env, l listing, read func(client.Page) (client.List[T], erro
 		return page, err
 	}, limit)
 	if limit > 0 && token != "" {
-		e.note("only the first %d are listed; --all lists everything", len(items))
+		e.cut("only the first %d are listed; --all lists everything", len(items))
 	}
 	return client.List[T]{Items: items, NextPageToken: token}, err
+}
+
+// cut says that a list was cut, also to a program that reads lines: their format has no place for the next page's token.
+func (e *env) cut(format string, args ...any) {
+	if e.common.output == "jsonl" && !e.common.quiet {
+		fmt.Fprintf(e.stderr, format+"\n", args...)
+		return
+	}
+	e.note(format, args...)
 }
 
 func (e *env) schedules() *cobra.Command {
@@ -71,6 +80,9 @@ func (e *env) schedules() *cobra.Command {
 		Example: examples("belfry schedule next nightly -n 5", "belfry schedule next nightly --from now --to +30d -o json"),
 		Args:    argument("a schedule's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("count") && n < 1 {
+				return usage("", "-n is %d; it must be at least 1", n)
+			}
 			return e.scheduleNext(cmd.Context(), dueQuery{args[0], from, to, n})
 		},
 	}
@@ -174,19 +186,23 @@ func (e *env) scheduleNext(ctx context.Context, q dueQuery) error {
 	}
 	a := answer{value: due, items: anys(due.Occurrences), names: due.Occurrences, table: table{head: []string{"DUE", "DAY", "UTC"}}}
 	for _, text := range due.Occurrences {
-		shown := text
-		if at, err := time.Parse(time.RFC3339, text); err == nil && (t.named || t.style != "absolute") {
-			shown = t.print(at)
-		}
-		a.table.rows = append(a.table.rows, []string{shown, weekday(text), utc(text)})
+		a.table.rows = append(a.table.rows, []string{t.occurrence(text), weekday(text), utc(text)})
 	}
 	if due.State != "active" {
 		e.note("%s is %s: none of these will run while it is", due.Schedule, due.State)
 	}
 	if due.Truncated {
-		e.note("the list was cut after %d", len(due.Occurrences))
+		e.cut("the list was cut after %d", len(due.Occurrences))
 	}
 	return e.print(a)
+}
+
+// occurrence prints an instant that the server wrote in the schedule's zone: so, unless the flags ask for another form.
+func (t times) occurrence(text string) string {
+	if at, err := time.Parse(time.RFC3339, text); err == nil && (t.named || t.style != "absolute") {
+		return t.print(at)
+	}
+	return text
 }
 
 func (e *env) next() *cobra.Command {

@@ -26,6 +26,13 @@ func (e *env) serve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the schedules of a crontab or manifest, and answer the API on loopback",
+		Long: `Run the schedules of a crontab or manifest, and answer the API on loopback.
+
+The file is read at start, on SIGHUP and when it changes. A file that is wrong refuses the start; later it changes
+nothing, and the log and the API's status say so. Lines of a crontab above its first CRON_TZ are read in the machine's
+zone if TZ or /etc/localtime names one of the IANA database, and otherwise in UTC; the log says which.
+
+SIGTERM lets running work end within --shutdown-grace; a second one cuts that short.`,
 		Example: examples(
 			"belfry serve --file crontab",
 			"belfry serve --file schedules.yaml --db sqlite:belfry.db --listen 127.0.0.1:0"),
@@ -78,8 +85,13 @@ func (e *env) runServe(ctx context.Context, c *config.Config) error {
 			f.code, f.try = exitInvalid, "belfry validate -f "+c.File
 		} else if errors.Is(err, os.ErrNotExist) || errors.Is(err, app.ErrRefused) {
 			f.code = exitInvalid
+		} else if errors.Is(err, syscall.EADDRINUSE) {
+			f.try = "belfry serve --listen 127.0.0.1:0"
 		}
 		return f
+	}
+	if c.SettingsFile() != "" {
+		log.Info("settings read", "file", c.SettingsFile())
 	}
 	if zone != "" {
 		log.Info("crontab lines above the first CRON_TZ are read in the machine's zone", "time_zone", zone, "reason", source)

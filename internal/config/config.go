@@ -33,6 +33,7 @@ type Config struct {
 	LogLevel      slog.Level
 	LogFormat     string // json | text
 
+	file    string            // the file that was read; "": none
 	sources map[string]string // where each key's value comes from; absent: the default
 }
 
@@ -101,6 +102,9 @@ func (c *Config) Source(key string) string {
 	}
 	return "default"
 }
+
+// SettingsFile is the file that settings were read from; "" for none.
+func (c *Config) SettingsFile() string { return c.file }
 
 // Database is the path of the SQLite file.
 func (c *Config) Database() string {

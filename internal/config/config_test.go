@@ -57,6 +57,23 @@ func TestNobodyNeedsToConfigureAnything(t *testing.T) {
 	}
 }
 
+// Settings that nobody named are found in the user's configuration directory; a named file must exist.
+func TestSettingsAreFoundWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "belfry", "belfry.yaml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("lead: 3s"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(config.Input{Environ: []string{"HOME=/h", "XDG_CONFIG_HOME=" + dir}})
+	if err != nil || c.Lead != 3*time.Second || c.SettingsFile() != path {
+		t.Errorf("lead %v of %s, %v", c.Lead, c.SettingsFile(), err)
+	}
+	if _, err := config.Load(config.Input{File: path + ".missing", Environ: []string{"HOME=/h"}}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a named file that is missing: %v", err)
+	}
+}
+
 func TestStateDirectoryFollowsTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for want, environ := range map[string][]string{

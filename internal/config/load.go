@@ -20,7 +20,7 @@ const maxFile = 1 << 20
 
 // Input is everything that settings can come from.
 type Input struct {
-	File    string            // "": $BELFRY_CONFIG, or none
+	File    string            // "": $BELFRY_CONFIG, or belfry/belfry.yaml in the user's configuration directory if it exists
 	Environ []string          // as os.Environ gives it
 	Flags   map[string]string // by key; only those that were given
 }
@@ -39,12 +39,17 @@ func Load(in Input) (Config, error) {
 		file = env["BELFRY_CONFIG"]
 	}
 	var problems []Problem
-	if file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return c, fmt.Errorf("read the settings: %w", err)
-		}
+	given := file != ""
+	if !given {
+		file = defaultFile(env)
+	}
+	text, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		c.file = file
 		problems = append(problems, c.readFile(file, text)...)
+	case given || !errors.Is(err, os.ErrNotExist) && file != "":
+		return c, fmt.Errorf("read the settings: %w", err)
 	}
 	problems = append(problems, c.readEnvironment(in.Environ)...)
 	for _, name := range Keys() {
@@ -60,6 +65,17 @@ func Load(in Input) (Config, error) {
 		return c, &Error{Problems: problems}
 	}
 	return c, nil
+}
+
+// defaultFile is where settings are looked for when nobody names a file; it need not exist.
+func defaultFile(env map[string]string) string {
+	switch {
+	case env["XDG_CONFIG_HOME"] != "":
+		return env["XDG_CONFIG_HOME"] + "/belfry/belfry.yaml"
+	case env["HOME"] != "":
+		return env["HOME"] + "/.config/belfry/belfry.yaml"
+	}
+	return ""
 }
 
 // set sets one key and completes a problem with its place.
