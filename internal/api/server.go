@@ -229,7 +229,8 @@ var ownErrors = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
 		err := huma.NewError(status, message, errs...)
 		if own, ok := err.(statusError); ok && ctx != nil {
-			named(ctx.Context(), own.Problem)
+			own.Problem = named(ctx.Context(), own.Problem)
+			return own
 		}
 		return err
 	}
