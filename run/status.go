@@ -21,6 +21,9 @@ func (k Kind) String() string { return word(kindNames[:], int(k)) }
 // ParseKind finds the kind of a word; ok is false for an unknown one.
 func ParseKind(s string) (Kind, bool) { n, ok := find(kindNames[:], s); return Kind(n), ok }
 
+// Kinds lists every kind, for filters and messages. The caller may not change it.
+func Kinds() []string { return kindNames[1:] }
+
 // Status is where a run stands.
 type Status uint8
 
@@ -49,7 +52,7 @@ func (s Status) String() string { return word(statusNames[:], int(s)) }
 // ParseStatus finds the status of a word; ok is false for an unknown one.
 func ParseStatus(s string) (Status, bool) { n, ok := find(statusNames[:], s); return Status(n), ok }
 
-// Statuses lists every status, for filters and messages.
+// Statuses lists every status, for filters and messages. The caller may not change it.
 func Statuses() []string { return statusNames[1:] }
 
 // Final reports whether the run has ended: a final status never changes.
@@ -114,8 +117,8 @@ const (
 	Undeclared                        // code no longer declares it
 	Removed                           // the schedule was deleted before they could be planned
 	NoTenants                         // a per-tenant schedule with nobody to run for
-	TenantSuspended                   //
-	Unapproved                        //
+	TenantSuspended                   // their tenant was suspended
+	Unapproved                        // the definition waited for approval
 	SingleFlight                      // another schedule of its single_flight_key ran in the same instant
 	Restored                          // skipped by a restore
 )
@@ -129,7 +132,7 @@ func (r Reason) String() string { return word(reasonNames[:], int(r)) }
 // ParseReason finds the reason of a word; ok is false for an unknown one.
 func ParseReason(s string) (Reason, bool) { n, ok := find(reasonNames[:], s); return Reason(n), ok }
 
-// Reasons lists every reason, for filters and messages.
+// Reasons lists every reason, for filters and messages. The caller may not change it.
 func Reasons() []string { return reasonNames[1:] }
 
 func word(names []string, n int) string {

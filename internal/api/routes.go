@@ -247,7 +247,7 @@ type inRuns struct {
 var (
 	statuses = closed[run.Status]{run.ParseStatus, run.Statuses()}
 	reasons  = closed[run.Reason]{run.ParseReason, run.Reasons()}
-	kinds    = closed[run.Kind]{run.ParseKind, []string{"scheduled", "manual", "backfill", "delayed", "reminder", "rule"}}
+	kinds    = closed[run.Kind]{run.ParseKind, run.Kinds()}
 )
 
 func (s *server) listRuns(ctx context.Context, in *inRuns) (out client.List[client.Run], err error) {

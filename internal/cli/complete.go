@@ -32,7 +32,7 @@ func words(list []string) completion {
 // complete tells the shell what may follow.
 func complete(cmd *cobra.Command, e *env) {
 	flags := map[string]completion{
-		"output": words(formats), "time": words(timeStyles), "status": words(run.Statuses()), "reason": words(run.Reasons()), "kind": words(kinds),
+		"output": words(formats), "time": words(timeStyles), "status": words(run.Statuses()), "reason": words(run.Reasons()), "kind": words(run.Kinds()),
 		"dst-gap": words([]string{"shift", "skip"}), "dst-repeat": words([]string{"auto", "first", "last", "both"}),
 		"dialect": words([]string{"belfry", "cron"}), "format": words(app.Formats()), "role": words([]string{"all", "planner", "worker", "api"}),
 		"schedule": e.completeNames,

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -36,13 +37,26 @@ func (e *env) address() (string, error) {
 	if dir := e.getenv(config.Variable("state_dir")); dir != "" {
 		c.StateDir = dir
 	}
-	text, err := os.ReadFile(c.AddressFile())
+	text, err := readAddress(c.AddressFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return "", &failure{code: exitUnreachable, doing: "find the server", try: "belfry serve --file crontab",
 			cause: &client.Unreachable{Server: c.AddressFile(), Cause: errors.New("no such file, so no server runs here; or name one with --server")}}
 	}
-	if err != nil || len(text) > maxAddress {
+	if err != nil {
 		return "", &failure{code: exitUnreachable, doing: "find the server", cause: fmt.Errorf("read %s: %w", c.AddressFile(), err)}
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(text), nil
+}
+
+func readAddress(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	text, err := io.ReadAll(io.LimitReader(f, maxAddress+1))
+	if err == nil && len(text) > maxAddress {
+		err = fmt.Errorf("it is longer than %d bytes and so no address", maxAddress)
+	}
+	return string(text), err
 }

@@ -56,14 +56,12 @@ func (e *env) runList() *cobra.Command {
 	return cmd
 }
 
-var kinds = []string{"scheduled", "manual", "backfill", "delayed", "reminder", "rule"}
-
 func (e *env) listRuns(ctx context.Context, f client.RunFilter, l listing) error {
 	if err := known("--status", f.Statuses, run.Statuses()); err != nil {
 		return err
 	}
 	if f.Kind != "" {
-		if err := known("--kind", []string{f.Kind}, kinds); err != nil {
+		if err := known("--kind", []string{f.Kind}, run.Kinds()); err != nil {
 			return err
 		}
 	}
