@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/belfryhq/belfry/client"
 	"github.com/belfryhq/belfry/control"
@@ -71,7 +73,8 @@ func ProblemOf(err error) *client.Problem {
 	case errors.As(err, &problem):
 		return problem
 	case errors.As(err, &file):
-		p := NewProblem(CodeValidation, file.File)
+		summary, _, _ := strings.Cut(file.Error(), "\n")
+		p := NewProblem(CodeValidation, summary)
 		for _, one := range file.Problems {
 			e := fieldError(one.Problem)
 			e.File, e.Line, e.Column = one.File, one.Line, one.Column
@@ -79,7 +82,7 @@ func ProblemOf(err error) *client.Problem {
 		}
 		return p
 	case errors.As(err, &invalid):
-		p := NewProblem(CodeValidation, "")
+		p := NewProblem(CodeValidation, wrongValues(len(invalid.Problems)))
 		for _, one := range invalid.Problems {
 			p.Errors = append(p.Errors, fieldError(one))
 		}
@@ -98,6 +101,13 @@ func ProblemOf(err error) *client.Problem {
 		return NewProblem(CodeUnavailable, "the request was given up")
 	}
 	return NewProblem(CodeInternal, "")
+}
+
+func wrongValues(n int) string {
+	if n == 1 {
+		return "one value is wrong"
+	}
+	return fmt.Sprintf("%d values are wrong", n)
 }
 
 func fieldError(p schedule.Problem) client.FieldError {
