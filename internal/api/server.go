@@ -158,7 +158,7 @@ func (s *server) survive(w http.ResponseWriter, r *http.Request) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // compared as net/http does
 		panic(p)
 	}
-	s.o.Logger.Error("a request made its handler panic", "reason", p, "request_id", w.Header().Get(headerRequestID))
+	s.o.Logger.Error("a request made its handler panic", "reason", p, "route", r.Pattern, "request_id", w.Header().Get(headerRequestID))
 	writeProblem(w, r, NewProblem(CodeInternal, ""))
 }
 
