@@ -47,7 +47,8 @@ const (
 // Formats lists what Source.Format may be.
 func Formats() []string { return []string{FormatManifest, FormatCrontab, FormatSystemCrontab} }
 
-// KnownFormat is the format that the source is read in: as given, or what its name says.
+// KnownFormat is the format that the source is read in: as given, or what its name says. The places where cron itself
+// expects a user column have one here, too: read without it, "root" would be the command of every line.
 func (s Source) KnownFormat() string {
 	if s.Format != "" {
 		return s.Format
@@ -55,6 +56,9 @@ func (s Source) KnownFormat() string {
 	switch strings.ToLower(filepath.Ext(s.Path)) {
 	case ".yaml", ".yml", ".json":
 		return FormatManifest
+	}
+	if path := filepath.Clean(s.Path); path == "/etc/crontab" || filepath.Dir(path) == "/etc/cron.d" {
+		return FormatSystemCrontab
 	}
 	return FormatCrontab
 }
