@@ -14,6 +14,7 @@ var commitTests = []test{
 	{"keeps every field of runs and gaps", testCommitKeepsEveryField},
 	{"is all or nothing", testCommitIsAllOrNothing},
 	{"is fenced by token, epoch and nonce", testCommitIsFenced},
+	{"finds nothing to change when it comes too late", testLateNodeChangesNothing},
 	{"does not reach beyond the store's clock", testCommitRefusesTheHorizon},
 	{"never moves the watermark back", testCommitNeverRewinds},
 	{"counts an occurrence that exists and does nothing", testDuplicateIsCounted},
@@ -118,6 +119,44 @@ func testCommitIsFenced(w *world) {
 	got, _, err := w.For(0).Load(w.Context())
 	w.must(err)
 	w.same("claim", w.claim, got)
+}
+
+// S-021, P4: one node plans and takes an occurrence and pauses. Meanwhile another one leads, takes the run over, ends an
+// attempt, is handed the same run again and ends it; the row looks claimable, claimed and ended in turn. Whatever the
+// first one then does by what it knew changes no row.
+func testLateNodeChangesNothing(w *world) {
+	id, one := w.declare("minutely"), w.node()
+	theRun := w.due(id, at(0), func(r *run.Run) { r.MaxAttempts = 3 })
+	w.insert(id, theRun)
+	stale := w.takeOne(one)
+	late := w.window(at(120), w.plan(id, w.due(id, at(0)), w.due(id, at(60))))
+
+	w.recover(one)
+	w.commit(w.window(at(0), w.plan(id)))
+	two := w.node()
+	for _, status := range []run.Status{run.RetryScheduled, run.Succeeded} {
+		h := w.takeOne(two)
+		w.begin(h)
+		o := w.outcome(h, status)
+		o.ReadyAt = w.clk.Now()
+		w.settle(o)
+	}
+	before, attempts, history := w.is(theRun.ID, run.Succeeded), w.attempts(theRun.ID), w.history(theRun.ID)
+
+	_, err := w.Commit(w.Context(), late)
+	w.mustBe(store.ErrFenced, err)
+	lost, err := w.Start(w.Context(), []store.Started{{Held: stale, At: w.clk.Now()}})
+	w.must(err)
+	w.same("may not start", []store.Held{stale}, lost)
+	w.same("refused", []store.Refused{{Held: stale, Status: run.Succeeded}}, w.send(w.outcome(stale, run.Failed)))
+	w.must(w.Release(w.Context(), []store.Held{stale}))
+	_, err = w.Take(w.Context(), store.Take{Node: one, Pools: []store.PoolRoom{{Pool: "default", Free: 1}}})
+	w.mustBe(store.ErrLost, err)
+	w.same("run", before, w.run(theRun.ID))
+	w.same("attempts", attempts, w.attempts(theRun.ID))
+	w.same("history", history, w.history(theRun.ID))
+	w.same("runs", 1, len(w.allRuns(store.RunQuery{Schedule: id})))
+	w.same("gaps", 0, len(w.allGaps(store.GapQuery{Schedule: id})))
 }
 
 // PROTOCOL A9, R-LEAD-16: a planner whose clock runs ahead cannot settle what has not happened, by the store's clock.
