@@ -185,3 +185,25 @@ func TestDecidingThePastIsBoundedByTime(t *testing.T) {
 		}
 	})
 }
+
+// A schedule that cannot be read any more when a successor finds the backlog is pinned where its backlog begins, and
+// owes all of it once it is mended. PROTOCOL A4, C6.
+func TestABacklogOfABrokenDefinitionIsKept(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(w *world) {
+		_, set := w.inArrears("once")
+		for name := range set {
+			w.mem.Corrupt(id(name), []byte("{"))
+		}
+		w.planner(Options{Batch: 10}).run(w, 10*time.Second)
+		for name, text := range set {
+			w.mem.Corrupt(id(name), mustEncode(w.T, w.spec(text)))
+		}
+		w.planner(Options{Batch: 10}).run(w, 10*time.Second)
+		for name := range set {
+			if got := w.disposed(name); got != 12 {
+				w.Errorf("%s has %d occurrences disposed of, want 12: runs %v, gaps %q", name, got, w.dues(name), w.gaps(name))
+			}
+		}
+	})
+}

@@ -119,7 +119,8 @@ func (p *Planner) loadBacklog(ctx context.Context, epoch uint64) error {
 			if compareIDs(d.ID, r.Cursor) <= 0 {
 				continue
 			}
-			if due, ok := d.Next(r.From.Add(-1)); ok && due.Before(r.To) {
+			// One that cannot be read may owe anything: it is pinned where the backlog begins.
+			if due, ok := d.Next(r.From.Add(-1)); d.Broken != "" || ok && due.Before(r.To) {
 				ids = append(ids, d.ID)
 			}
 		}

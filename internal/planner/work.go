@@ -120,6 +120,11 @@ func (p *Planner) plan(ctx context.Context, d *plan.Definition, it item, check b
 	if !decision.Rest.IsZero() {
 		pl.Pin, pl.OpenedAt, pl.PinReason = decision.Rest, decision.OpenedAt, "backlog"
 	}
+	if pl.Quarantine = decision.Quarantine; pl.Quarantine != "" {
+		if pl.PinReason = "quarantined"; !d.Pin.IsZero() && d.Pin.Before(pl.Pin) {
+			pl.Pin = d.Pin
+		}
+	}
 	return entry{plan: pl, def: d}, nil
 }
 
