@@ -166,11 +166,17 @@ const retryPause = 250 * time.Millisecond
 func (p *Planner) Run(ctx context.Context) error {
 	hints := p.store.Wake(ctx)
 	defer p.leave(ctx)
+	said := "" // what lasts is logged once
 	for ctx.Err() == nil {
 		wait, err := p.Step(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err == nil {
+			said = ""
+		} else if ctx.Err() == nil {
 			p.report(false, err.Error())
-			p.o.Logger.Warn("planning step went wrong", "reason", err.Error())
+			if err.Error() != said {
+				said = err.Error()
+				p.o.Logger.Warn("planning step went wrong", "reason", said)
+			}
 			wait = retryPause
 		}
 		p.sleep(ctx, wait, hints)

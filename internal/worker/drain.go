@@ -82,6 +82,7 @@ func (l *life) release(held []store.Held) {
 	if len(held) == 0 {
 		return
 	}
+	var seen trouble
 	for pause := 10 * time.Millisecond; l.ctx.Err() == nil; pause = min(2*pause, time.Second) {
 		call, cancel := detached(l.ctx, callTimeout)
 		err := l.w.s.Release(call, held)
@@ -92,7 +93,9 @@ func (l *life) release(held []store.Held) {
 			}
 			return
 		}
-		l.log.Warn("runs that did not start cannot be given back yet", "reason", err, "count", len(held))
+		if seen.begins(err) {
+			l.log.Warn("runs that did not start cannot be given back yet", "reason", err, "count", len(held))
+		}
 		if !sleep(pause, l.ctx.Done(), l.w.killed) {
 			break
 		}

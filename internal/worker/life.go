@@ -37,6 +37,7 @@ type life struct {
 	left      bool                      // something runs or is unwritten that only recovery can end
 	guard     *time.Timer               // ends the life when the lease grows old
 	doubtful  bool                      // a take may have claimed runs that it did not tell us of
+	seen      trouble                   // of taking; belongs to takes
 }
 
 // reading is both clocks at one moment.
@@ -83,16 +84,15 @@ func (l *life) live(ctx context.Context) {
 
 // register writes the node's row. Nothing can be taken before.
 func (l *life) register(ctx context.Context) bool {
-	failing := false
+	var seen trouble
 	for ctx.Err() == nil {
 		err := l.beat(ctx)
 		if err == nil {
 			return true
 		}
-		if !failing {
+		if seen.begins(err) {
 			l.log.Warn("the node cannot be registered yet", "reason", err)
 		}
-		failing = true
 		sleep(l.w.o.Renew, l.stop)
 	}
 	return false

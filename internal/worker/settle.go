@@ -40,6 +40,7 @@ type settler struct {
 	limit  int    // unwritten outcomes at which nothing is taken
 	kick   chan struct{}
 	closed chan struct{}
+	seen   trouble // belongs to run
 
 	mu    sync.Mutex
 	queue []*unsettled
@@ -136,8 +137,11 @@ func (s *settler) flush() bool {
 		if len(batch) == 0 {
 			return true
 		}
-		if err := s.write(batch); err != nil {
+		err := s.write(batch)
+		if s.seen.begins(err) {
 			s.log.Warn("outcomes cannot be written yet", "reason", err, "count", len(batch))
+		}
+		if err != nil {
 			s.back(batch)
 			return false
 		}

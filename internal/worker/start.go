@@ -22,6 +22,7 @@ var errTakenBack = errors.New("the run was taken back before its start")
 type starter struct {
 	l    *life
 	kick chan struct{}
+	seen trouble // belongs to run
 
 	mu    sync.Mutex
 	queue []*startRequest
@@ -131,8 +132,10 @@ func (s *starter) send(ctx context.Context) bool {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	lost, err := s.l.w.s.Start(call, started)
 	cancel()
-	if err != nil {
+	if s.seen.begins(err) {
 		s.l.log.Warn("runs cannot be confirmed yet", "reason", err, "count", len(batch))
+	}
+	if err != nil {
 		s.mu.Lock()
 		s.queue = append(batch, s.queue...)
 		s.mu.Unlock()

@@ -22,19 +22,17 @@ type look struct {
 // clock: a step of the store's clock alone recovers nothing (PROTOCOL B5).
 func (w *Worker) sweep(ctx context.Context) {
 	looks := map[run.NodeID]look{}
-	failing := false
+	var seen trouble
 	for sleep(w.o.Renew, ctx.Done()) {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		silent, err := w.s.Silent(call)
 		cancel()
+		if seen.begins(err) && ctx.Err() == nil {
+			w.log.Warn("silent nodes cannot be listed", "reason", err)
+		}
 		if err != nil {
-			if !failing && ctx.Err() == nil {
-				w.log.Warn("silent nodes cannot be listed", "reason", err)
-			}
-			failing = true
 			continue
 		}
-		failing = false
 		looks = w.inspect(ctx, looks, silent)
 	}
 }

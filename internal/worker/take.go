@@ -94,6 +94,7 @@ func (l *life) take(ctx context.Context) (n int, next time.Duration, full bool) 
 		l.refused(ctx, err)
 		return 0, poll, false
 	}
+	l.seen = trouble{}
 	for _, id := range taken.Skipped {
 		l.log.Info("a run was skipped: its lock is held", "run_id", id.String())
 	}
@@ -111,7 +112,7 @@ func (l *life) refused(ctx context.Context, err error) {
 	default:
 		// The claim may have been written although the answer says otherwise (PROTOCOL B2).
 		l.doubtful = true
-		if ctx.Err() == nil {
+		if l.seen.begins(err) && ctx.Err() == nil {
 			l.log.Warn("no work can be taken", "reason", err)
 		}
 	}

@@ -218,6 +218,19 @@ func detached(ctx context.Context, d time.Duration) (context.Context, context.Ca
 	return context.WithTimeout(context.WithoutCancel(ctx), d)
 }
 
+// trouble tells one that has just begun, or is another now, from one that goes on: what lasts is logged once.
+type trouble struct{ last string }
+
+// begins takes the outcome of each try, and reports whether its error is to be logged.
+func (t *trouble) begins(err error) bool {
+	before := t.last
+	t.last = ""
+	if err != nil {
+		t.last = err.Error()
+	}
+	return err != nil && t.last != before
+}
+
 func newNodeID() run.NodeID {
 	var id run.NodeID
 	_, _ = rand.Read(id[:]) // never fails
