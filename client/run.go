@@ -5,7 +5,7 @@ type Run struct {
 	ID               string   `json:"id"`
 	Key              string   `json:"key"` // the same on every delivery
 	Kind             string   `json:"kind"`
-	Tenant           string   `json:"tenant,omitempty"`
+	Tenant           string   `json:"tenant"` // "": none
 	Schedule         string   `json:"schedule"`
 	ScheduleID       string   `json:"schedule_id"`
 	ScheduleRevision uint64   `json:"schedule_revision"`
@@ -103,7 +103,7 @@ type Attempts struct {
 // Last and Count are as of now.
 type Gap struct {
 	ID         string `json:"id"`
-	Tenant     string `json:"tenant,omitempty"`
+	Tenant     string `json:"tenant"` // "": none
 	Schedule   string `json:"schedule"`
 	ScheduleID string `json:"schedule_id"`
 	Reason     string `json:"reason"`
