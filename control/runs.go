@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/belfryhq/belfry/run"
 	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/store"
+	"github.com/belfryhq/belfry/target"
 )
 
 // Run is a run and the kind of its target, which its own row does not hold. The caller owns it.
@@ -210,16 +212,8 @@ func (c *Control) withTarget(ctx context.Context, r run.Run) (Run, error) {
 	return Run{r, kind}, nil
 }
 
-// TargetKind is the word for what a target does.
-func TargetKind(t schedule.Target) string {
-	switch {
-	case t.Command != nil:
-		return "command"
-	case t.Job != nil:
-		return "job"
-	}
-	return "unknown"
-}
+// TargetKind is the word for what a target does; "unknown" when none is set.
+func TargetKind(t schedule.Target) string { return cmp.Or(target.Kind(t), "unknown") }
 
 // Installation is what a store knows about the processes on it.
 type Installation struct {

@@ -92,9 +92,9 @@ func (c *Control) standing(ctx context.Context, items []schedule.Schedule) ([]St
 	for i, s := range items {
 		ids[i] = s.ID
 	}
-	last, err := c.lastRuns(ctx, ids, now)
+	last, err := c.store.LastRuns(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read last runs: %w", err)
 	}
 	out := make([]Standing, len(items))
 	for i, s := range items {
@@ -107,28 +107,6 @@ func (c *Control) standing(ctx context.Context, items []schedule.Schedule) ([]St
 		}
 	}
 	return out, nil
-}
-
-// lastRuns finds the newest run of each schedule that was due by now. A run that is planned ahead is no last run.
-func (c *Control) lastRuns(ctx context.Context, ids []schedule.ID, now time.Time) (map[schedule.ID]run.Run, error) {
-	last, err := c.store.LastRuns(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("read last runs: %w", err)
-	}
-	for id, r := range last {
-		if !r.Due.After(now) {
-			continue
-		}
-		delete(last, id)
-		runs, _, err := c.store.Runs(ctx, store.RunQuery{Schedule: id, To: now.Add(time.Microsecond), Page: store.Page{Limit: 1}})
-		if err != nil {
-			return nil, fmt.Errorf("read last runs: %w", err)
-		}
-		if len(runs) > 0 {
-			last[id] = runs[0]
-		}
-	}
-	return last, nil
 }
 
 // Stand says how a schedule stands at an instant, as far as its own row tells. It is a pure function.
@@ -233,9 +211,9 @@ func (c *Control) Upcoming(ctx context.Context, tenant string, n int) ([]Standin
 	for i, s := range all {
 		ids[i] = s.ID
 	}
-	last, err := c.lastRuns(ctx, ids, now)
+	last, err := c.store.LastRuns(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read last runs: %w", err)
 	}
 	for i := range all {
 		if r, ok := last[all[i].ID]; ok {
