@@ -70,7 +70,9 @@ type decider struct {
 
 func (d *decider) run() {
 	if d.Definition.Deleted {
-		d.account(run.Removed, d.From, d.To)
+		if end := d.account(run.Removed, d.From, d.To); end.Before(d.To) {
+			d.rest(end)
+		}
 		return
 	}
 	from := d.From
