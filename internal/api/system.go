@@ -2,7 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -121,8 +121,8 @@ type stream struct {
 // writeTimeout is how long a client may take to read one piece.
 const writeTimeout = 30 * time.Second
 
-// stream writes what there is, and goes on looking while it follows. An error after the first byte can only be told by
-// breaking the answer off.
+// stream writes what there is, and goes on looking while it follows. A server that stops looks once more, because the
+// run may have ended with it. That an answer is not whole can, after the first byte, only be told by breaking it off.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, o stream) {
 	door := http.NewResponseController(w)
 	_ = door.SetReadDeadline(time.Time{}) // the request has been read; following may take long
@@ -134,13 +134,13 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, o stream) {
 	for {
 		select {
 		case <-r.Context().Done():
-			return
 		case <-timer.C:
 		}
+		stopping := r.Context().Err() != nil
 		_ = door.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines is one in memory
-		next, ended, err := s.control.Output(r.Context(), o.run, o.query, w)
+		next, ended, err := s.look(r, o, w)
 		if err != nil {
-			if !errors.Is(err, context.Canceled) {
+			if !stopping {
 				s.o.Logger.Warn("an output could not be read to its end", "run_id", o.run.ID.String(), "reason", err.Error())
 			}
 			panic(http.ErrAbortHandler)
@@ -150,9 +150,16 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, o stream) {
 			w.Header().Set(trailerNext, strconv.Itoa(next))
 			return
 		}
-		if door.Flush() != nil {
-			return
+		if stopping || door.Flush() != nil {
+			panic(http.ErrAbortHandler)
 		}
 		timer.Reset(s.o.Follow)
 	}
+}
+
+// look writes what has come since the last look. The end of the request does not cut it short: the last look comes after.
+func (s *server) look(r *http.Request, o stream, w io.Writer) (next int, ended bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), writeTimeout)
+	defer cancel()
+	return s.control.Output(ctx, o.run, o.query, w)
 }
