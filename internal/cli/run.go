@@ -157,11 +157,18 @@ func runText(r client.Run, attempts client.Attempts, t times) string {
 }
 
 func (e *env) runLogs(ctx context.Context, id string, q client.OutputQuery) error {
+	if q.Delivery < 0 {
+		return usage("", "--delivery is %d; it must be at least 1, or 0 for the last", q.Delivery)
+	}
 	c, err := e.connect()
 	if err != nil {
 		return err
 	}
 	r, err := c.Run(ctx, e.common.tenant, id)
+	if err == nil && q.Delivery > r.Deliveries {
+		return &failure{code: exitNotFound, doing: "read the output of " + id, try: "belfry run get " + id,
+			cause: fmt.Errorf("there is no delivery %d; the run was delivered %d times so far", q.Delivery, r.Deliveries)}
+	}
 	if err == nil {
 		err = c.Output(ctx, e.common.tenant, id, q, e.stdout)
 	}
@@ -241,7 +248,7 @@ type tooLong string
 
 func (t tooLong) Error() string { return string(t) }
 
-func (tooLong) Is(target error) bool { return target == context.DeadlineExceeded } //nolint:errorlint // this is the comparison
+func (tooLong) Is(target error) bool { return target == context.DeadlineExceeded }
 
 func reasonOf(r client.Run) string {
 	if r.Error != nil {

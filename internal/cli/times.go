@@ -44,7 +44,7 @@ func (t times) parse(text string) (time.Time, error) {
 	}
 	at, err := schedule.ParseInstant(text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w; or now+2h, -1d, or with --zone tomorrow 09:00", err)
+		return time.Time{}, fmt.Errorf("%w; now+2h, -1d and, with --zone, tomorrow 09:00 are understood, too", err)
 	}
 	return at.Time(), nil
 }

@@ -134,7 +134,15 @@ func (t times) bounds(from, to *string) error {
 	if err := t.rewrite(from, "--from"); err != nil {
 		return err
 	}
-	return t.rewrite(to, "--to")
+	if err := t.rewrite(to, "--to"); err != nil {
+		return err
+	}
+	start, _ := schedule.ParseInstant(*from) // both are empty, or were just written
+	end, _ := schedule.ParseInstant(*to)
+	if *from != "" && *to != "" && !start.Time().Before(end.Time()) {
+		return &failure{code: exitInvalid, doing: "--to", cause: fmt.Errorf("%s is not after %s, the --from", *to, *from)}
+	}
+	return nil
 }
 
 // known holds words against a closed list.
