@@ -232,45 +232,6 @@ func (d *decider) onTime(from time.Time) {
 	}
 }
 
-// lateUntil returns the border between late and on time: every occurrence before it is late. Lateness grows with age
-// while the grace depends on the successor only, so one border parts the stretch for any one cadence; where the cadence
-// changes within the last minute, the first occurrence that is on time sets it.
-func (d *decider) lateUntil(from time.Time) time.Time {
-	if d.policy.MisfireGrace != nil {
-		return clamp(d.OpenedAt.Add(-time.Duration(*d.policy.MisfireGrace)), from, d.To)
-	}
-	return clamp(d.graceBorder(from), from, d.To)
-}
-
-func (d *decider) graceBorder(from time.Time) time.Time {
-	least := 2 * d.Lease
-	certain := clamp(d.OpenedAt.Add(-max(DefaultGrace, least)), from, d.To)
-	var last time.Time
-	for _, due := range d.Definition.each(certain, earlier(d.To, d.OpenedAt)) {
-		if !last.IsZero() && !d.late(last, due, least) {
-			return last
-		}
-		last = due
-	}
-	if last.IsZero() {
-		return d.OpenedAt
-	}
-	next, ok := d.Definition.Next(last)
-	if !ok {
-		next = last.Add(DefaultGrace)
-	}
-	if d.late(last, next, least) {
-		return d.OpenedAt
-	}
-	return last
-}
-
-// late is PROTOCOL A5: the age exceeds a minute or the time to the successor, whichever is smaller, but never less
-// than two leases of the planner.
-func (d *decider) late(due, successor time.Time, least time.Duration) bool {
-	return d.OpenedAt.Sub(due) > max(min(DefaultGrace, successor.Sub(due)), least)
-}
-
 // lastBefore returns the newest undisposed occurrence of [from, to).
 func (d *decider) lastBefore(from, to time.Time) (last time.Time, ok bool) {
 	if d.Existing.empty() {

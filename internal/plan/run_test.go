@@ -56,3 +56,36 @@ func TestJitterDelaysReadinessOnly(t *testing.T) {
 		t.Errorf("%d runs, moved %v", len(first), moved)
 	}
 }
+
+// What jitter still holds back is not late: lateness counts from when an occurrence becomes available, by the built-in
+// grace of a minute as by one that the schedule gives. PROTOCOL A5, C2.
+func TestLatenessCountsFromAvailability(t *testing.T) {
+	t.Parallel()
+	for grace, spec := range map[time.Duration]string{
+		time.Minute:     `{"trigger":{"cron":["0 * * * *"]},"misfire":"skip","jitter":"15m"}`,
+		2 * time.Minute: `{"trigger":{"cron":["0 * * * *"]},"misfire":"skip","jitter":"15m","misfire_grace":"2m"}`,
+	} {
+		late, onTime := 0, 0
+		for n := range byte(100) {
+			row := schedule.Row{ID: schedule.ID{n}, Spans: []schedule.Span{scriptSpan(t, "00:00:00", "-", spec, 1)}}
+			d := Build(row)
+			ready := d.spans[0].compiled.ReadyAt(row.ID, at(t, "09:00:00"))
+			now := at(t, "09:07:00")
+			out := Decide(Input{Definition: d, From: at(t, "08:30:00"), To: now, Now: now, Lease: 5 * time.Second, NewID: counter()})
+			if now.Sub(ready) > grace {
+				late++
+				if len(out.Runs) != 0 || len(out.Gaps) != 1 {
+					t.Errorf("available since %v: %d runs, %d gaps", now.Sub(ready), len(out.Runs), len(out.Gaps))
+				}
+				continue
+			}
+			onTime++
+			if len(out.Runs) != 1 || len(out.Gaps) != 0 {
+				t.Errorf("available in %v: %d runs, %d gaps", ready.Sub(now), len(out.Runs), len(out.Gaps))
+			}
+		}
+		if late < 10 || onTime < 10 {
+			t.Errorf("%d late and %d on time: the test shows little", late, onTime)
+		}
+	}
+}
