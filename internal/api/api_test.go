@@ -88,6 +88,21 @@ func TestCrossOriginPostsAreRefused(t *testing.T) {
 	}
 }
 
+func TestCompressedBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.problem(call{method: http.MethodPost, path: "/v1/tenants/-/schedules:preview", body: "\x1f\x8b",
+		header: map[string]string{"Content-Type": "application/json", "Content-Encoding": "gzip"}}, http.StatusUnsupportedMediaType, api.CodeMedia)
+}
+
+// What cannot be posted at all must not be answered with how to post it.
+func TestPostToWhatOnlyAnswersGetIsNoQuestionOfTheMediaType(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.problem(call{method: http.MethodPost, path: "/v1/tenants/-/schedules"}, http.StatusMethodNotAllowed, api.CodeMethod)
+	w.problem(call{method: http.MethodPost, path: "/v1/nothing"}, http.StatusNotFound, api.CodeNotFound)
+}
+
 func TestUnknownRoutesAndMethodsAreProblems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

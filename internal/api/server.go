@@ -123,8 +123,10 @@ func (s *server) guard(next http.Handler) http.Handler {
 			writeProblem(w, r, NewProblem(CodePermissionDenied, "a cross-origin request may not do this"))
 		case len(r.RequestURI) > maxURL:
 			writeProblem(w, r, NewProblem(CodeTooLarge, "the address is too long"))
-		case r.Method == http.MethodPost && !isJSON(r.Header.Get("Content-Type")):
+		case r.Method == http.MethodPost && s.routed(r) && !isJSON(r.Header.Get("Content-Type")):
 			writeProblem(w, r, NewProblem(CodeMedia, "send the body as application/json"))
+		case r.Header.Get("Content-Encoding") != "":
+			writeProblem(w, r, NewProblem(CodeMedia, "send the body as it is, without Content-Encoding"))
 		case r.ContentLength > MaxBody:
 			writeProblem(w, r, NewProblem(CodeTooLarge, tooLarge))
 		default:
@@ -181,12 +183,18 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
+// routed reports whether a request has a route, and not only the fallback.
+func (s *server) routed(r *http.Request) bool {
+	_, pattern := s.mux.Handler(r)
+	return pattern != "/" && pattern != ""
+}
+
 // fallback answers what no route does.
 func (s *server) fallback(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := s.mux.Handler(probe); pattern != "/" && pattern != "" {
+		if s.routed(probe) {
 			allowed = append(allowed, method)
 		}
 	}
