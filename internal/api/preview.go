@@ -145,10 +145,14 @@ func wirePreview(p control.Preview) client.Preview {
 	return out
 }
 
-// local prints instants with the offset that their zone's clock has then.
+// local prints instants with the offset that their zone's clock has then. An offset with seconds, as some zones had
+// long ago, cannot be written in RFC 3339; such an instant is printed in UTC rather than wrongly.
 func local(list []time.Time) []string {
 	out := make([]string, len(list))
 	for i, t := range list {
+		if _, offset := t.Zone(); offset%60 != 0 {
+			t = t.UTC()
+		}
 		out[i] = t.Format("2006-01-02T15:04:05.999999Z07:00")
 	}
 	return out
