@@ -87,8 +87,8 @@ func (m *managed) beginSpan(at time.Time) {
 func (o *operator) meddle() {
 	o.w.Helper()
 	m := o.set[o.random.IntN(len(o.set))]
-	if o.random.IntN(2) == 0 {
-		o.aim(m)
+	if o.random.IntN(3) > 0 {
+		m = o.aim()
 	}
 	switch n := o.random.IntN(10); {
 	case !m.live:
@@ -106,15 +106,22 @@ func (o *operator) meddle() {
 	}
 }
 
-// aim waits until just before, or just after, the schedule is due: where a change and a start are close.
-func (o *operator) aim(m *managed) {
-	now := o.w.clk.Now()
-	due := m.Rule.Due(now.Add(3*time.Second), now.Add(6*time.Minute))
-	if len(due) == 0 {
-		return
+// aim waits until just before, or just after, one of the schedules is due: where a change and a start are close.
+func (o *operator) aim() *managed {
+	for tries := 1; ; tries++ {
+		m := o.set[o.random.IntN(len(o.set))]
+		now := o.w.clk.Now()
+		due := m.Rule.Due(now.Add(3*time.Second), now.Add(6*time.Minute))
+		if len(due) == 0 && tries < 100 {
+			continue
+		}
+		if len(due) == 0 {
+			return m
+		}
+		before := []time.Duration{1900, 1300, 900, 400, 200, 100, 3, -3, -60}[o.random.IntN(9)] * time.Millisecond
+		time.Sleep(due[0].Sub(now) - before)
+		return m
 	}
-	before := []time.Duration{1900, 1300, 900, 400, 200, 100, 3, -3, -60}[o.random.IntN(9)] * time.Millisecond
-	time.Sleep(due[0].Sub(now) - before)
 }
 
 // edit changes when it is due, or its policies, or both.

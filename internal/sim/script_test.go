@@ -14,9 +14,10 @@ type script struct {
 	outages  []stretch // no planner lives
 	wrong    stretch   // the machine's clock is wrong by hours
 	wrongBy  time.Duration
-	planners [2][]life2
-	workers  [2][]life2
+	planners [2][]processLife
+	workers  [2][]processLife
 	steps    []stepAt
+	stalls   [4][]stretch // of the planners, then of the workers: no call of their store returns
 	meddling []time.Duration
 
 	seen []Outage // the outages by the machine's clock, once they were played
@@ -24,8 +25,8 @@ type script struct {
 
 type stretch struct{ from, to time.Duration }
 
-// life2 is one life of a process in a script.
-type life2 struct {
+// processLife is one life of a process in a script.
+type processLife struct {
 	stretch
 	killed bool
 }
@@ -59,6 +60,13 @@ func drawScript(seed uint64, length time.Duration) *script {
 			s.steps = append(s.steps, stepAt{at + 123457*time.Microsecond, by})
 		}
 	}
+	for i := range s.stalls {
+		for at := between(time.Minute, part(1, 4)); at < length; at += between(part(1, 16), part(1, 4)) {
+			if end := at + between(10*time.Second, 200*time.Second); !s.quiet(at) && !s.quiet(end) {
+				s.stalls[i] = append(s.stalls[i], stretch{at, end})
+			}
+		}
+	}
 	for at := between(time.Minute, part(1, 24)); at < length-10*time.Minute; at += between(0, part(1, 24)) {
 		s.meddling = append(s.meddling, at)
 	}
@@ -66,14 +74,14 @@ func drawScript(seed uint64, length time.Duration) *script {
 }
 
 // lives draws when a process lives: for between the first two of the bounds at a time, and dead for between the others.
-func (s *script) lives(random *rand.Rand, planner bool, first stretch, bounds [4]time.Duration) (all []life2) {
+func (s *script) lives(random *rand.Rand, planner bool, first stretch, bounds [4]time.Duration) (all []processLife) {
 	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(int64(b-a))) }
 	for at := first.from; at < s.length; {
 		end := at + between(bounds[0], bounds[1])
 		for s.quiet(end) {
 			end += margin
 		}
-		all = append(all, life2{stretch{at, end}, random.IntN(2) == 0})
+		all = append(all, processLife{stretch{at, end}, random.IntN(2) == 0})
 		at = end + between(bounds[2], bounds[3])
 		for s.quiet(at) {
 			at += margin
@@ -89,17 +97,17 @@ func (s *script) lives(random *rand.Rand, planner bool, first stretch, bounds [4
 }
 
 // cut takes an outage out of lives.
-func cut(all []life2, o stretch) (out []life2) {
+func cut(all []processLife, o stretch) (out []processLife) {
 	for _, l := range all {
 		if l.to <= o.from || l.from >= o.to {
 			out = append(out, l)
 			continue
 		}
 		if l.from < o.from {
-			out = append(out, life2{stretch{l.from, o.from}, l.killed})
+			out = append(out, processLife{stretch{l.from, o.from}, l.killed})
 		}
 		if l.to > o.to {
-			out = append(out, life2{stretch{o.to, l.to}, l.killed})
+			out = append(out, processLife{stretch{o.to, l.to}, l.killed})
 		}
 	}
 	return out
@@ -123,10 +131,10 @@ func (s *script) play(w *world, o *operator) {
 	var actions []action
 	for i := range 2 {
 		for _, l := range s.planners[i] {
-			actions = append(actions, w.lifeOf(l, s.length, func() *process { return w.startPlanner(i) })...)
+			actions = append(actions, w.lifeOf(l, s.length, func() *process { return w.startPlanner(i, s.stalls[i]...) })...)
 		}
 		for _, l := range s.workers[i] {
-			actions = append(actions, w.lifeOf(l, s.length, func() *process { return w.startWorker(i) })...)
+			actions = append(actions, w.lifeOf(l, s.length, func() *process { return w.startWorker(i, s.stalls[2+i]...) })...)
 		}
 	}
 	for _, step := range s.steps {
@@ -154,7 +162,7 @@ func (s *script) play(w *world, o *operator) {
 }
 
 // lifeOf are the two ends of a process's life within the simulation; what lives at its end is stopped then.
-func (w *world) lifeOf(l life2, length time.Duration, start func() *process) []action {
+func (w *world) lifeOf(l processLife, length time.Duration, start func() *process) []action {
 	if l.from >= length {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,9 +125,9 @@ func (p *process) killed() bool {
 	}
 }
 
-func (w *world) startPlanner(handle int) *process {
+func (w *world) startPlanner(handle int, stalls ...stretch) *process {
 	w.Helper()
-	p, s := w.process(handle)
+	p, s := w.process(handle, stalls)
 	o := w.planner
 	o.Clock, o.ZoneRelease = w.clk, "test"
 	x, err := planner.New(s, o)
@@ -136,9 +137,9 @@ func (w *world) startPlanner(handle int) *process {
 	return p
 }
 
-func (w *world) startWorker(handle int) *process {
+func (w *world) startWorker(handle int, stalls ...stretch) *process {
 	w.Helper()
-	p, s := w.process(handle)
+	p, s := w.process(handle, stalls)
 	o := w.worker
 	o.Clock = w.clk
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -166,9 +167,9 @@ func (w *world) live(p *process, work func(context.Context) error) {
 	})
 }
 
-// process makes a process's own view of a store: it goes wrong now and then, by the seed, and does nothing once the
-// process is dead.
-func (w *world) process(handle int) (*process, store.Store) {
+// process makes a process's own view of a store: it goes wrong now and then, by the seed, answers nothing while it is
+// stalled, and does nothing once the process is dead.
+func (w *world) process(handle int, stalls []stretch) (*process, store.Store) {
 	p := &process{dead: make(chan struct{})}
 	random := rand.New(rand.NewPCG(w.seed, w.born.Add(1)))
 	faults := []storetest.Fault{storetest.Fail, storetest.Fail, storetest.LostReply, storetest.LostReply, storetest.Busy, storetest.Hang, storetest.Late}
@@ -176,6 +177,8 @@ func (w *world) process(handle int) (*process, store.Store) {
 		switch {
 		case p.killed():
 			return storetest.Fail
+		case slices.ContainsFunc(stalls, func(s stretch) bool { return w.since() >= s.from && w.since() < s.to }):
+			return []storetest.Fault{storetest.Hang, storetest.Late}[random.IntN(2)]
 		case w.calm.Load() || w.faults == 0 || random.IntN(w.faults) > 0:
 			return storetest.NoFault
 		}
