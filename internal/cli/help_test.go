@@ -9,6 +9,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// The help of serve tells what happens without a flag, for each setting that has a default.
+func TestHelpOfServeTellsTheDefaults(t *testing.T) {
+	t.Parallel()
+	e := &env{getenv: func(name string) string { return map[string]string{"HOME": "/home/x"}[name] }}
+	flags := e.serve().Flags()
+	for name, want := range map[string]string{"listen": "127.0.0.1:7878", "state-dir": "/home/x/.local/state/belfry", "pools": "default=16", "lead": "2s",
+		"run-lease": "10s", "max-catchup-age": "24h", "shutdown-grace": "30s", "command-allow": "file", "log-level": "info", "file": ""} {
+		if f := flags.Lookup(name); f.DefValue != want || f.Value.String() != "" {
+			t.Errorf("--%s: default %q in the help, %q in effect; want %q and nothing", name, f.DefValue, f.Value, want)
+		}
+	}
+}
+
 // A help page is one sentence and two examples, and the examples are of commands and flags that exist.
 func TestEveryCommandHasASentenceAndTwoExamples(t *testing.T) {
 	t.Parallel()

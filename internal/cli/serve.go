@@ -18,6 +18,7 @@ import (
 	"github.com/belfryhq/belfry/internal/app"
 	"github.com/belfryhq/belfry/internal/config"
 	"github.com/belfryhq/belfry/internal/manifest"
+	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/target"
 )
 
@@ -40,9 +41,10 @@ SIGTERM lets running work end within --shutdown-grace; a second one cuts that sh
 	}
 	f := cmd.Flags()
 	f.StringVar(&file, "config", "", "file of settings (YAML); flags win over BELFRY_* variables, those over the file")
-	values := map[string]*string{}
+	values, standards := map[string]*string{}, standards(config.Default(e.getenv))
 	for _, key := range config.Keys() {
 		values[key] = f.String(flagName(key), "", config.Help(key))
+		f.Lookup(flagName(key)).DefValue = standards[key] // for the help page alone: only what was given is handed on
 		if strings.HasPrefix(config.Help(key), "not yet") {
 			_ = f.MarkHidden(flagName(key)) // the flag exists: it was made in the line above
 		}
@@ -61,6 +63,18 @@ SIGTERM lets running work end within --shutdown-grace; a second one cuts that sh
 		return e.runServe(cmd.Context(), &c)
 	}
 	return cmd
+}
+
+// standards is what the settings are that nobody sets, as a person would write them. Those that are missing have none, or
+// their sentence says it.
+func standards(c config.Config) map[string]string {
+	return map[string]string{
+		"listen": c.Listen, "state_dir": c.StateDir, "role": c.Role, "pools": fmt.Sprintf("default=%d", c.Pools["default"]), "shards": "1",
+		"lead": schedule.FormatDuration(c.Lead), "max_idle": schedule.FormatDuration(c.MaxIdle),
+		"claim_lease": schedule.FormatDuration(c.ClaimLease), "run_lease": schedule.FormatDuration(c.RunLease),
+		"shutdown_grace": schedule.FormatDuration(c.ShutdownGrace), "max_catchup_age": c.MaxCatchupAge.String(),
+		"command.allow": c.CommandAllow, "log.level": strings.ToLower(c.LogLevel.String()), "log.format": c.LogFormat,
+	}
 }
 
 func flagName(key string) string { return strings.NewReplacer("_", "-", ".", "-").Replace(key) }
