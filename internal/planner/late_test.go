@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belfryhq/belfry/internal/clock"
 	"github.com/belfryhq/belfry/run"
 	"github.com/belfryhq/belfry/schedule"
 )
@@ -57,6 +58,44 @@ func TestOfEightMissedTheNewestRunsForAll(t *testing.T) {
 		w.same("gaps", w.gaps("s"), []string{"superseded 3600..25200 7"})
 		if r := w.runs("s")[1]; r.Misfire == nil || r.Misfire.Policy != schedule.MisfireOnce || r.Misfire.Superseded != 7 || r.Kind != run.Scheduled {
 			w.Errorf("the run does not say what it stands for: %+v", r)
+		}
+	})
+}
+
+// A thousand instants by a clock that drifts and is set back by ten milliseconds at each: every one has its run, and none
+// was written twice, not even to find out that it was there. S-033, R-KEY-18.
+func TestADriftingClockMakesNoNoise(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(w *world) {
+		drift := func() time.Duration { return -10 * (time.Since(epoch) % time.Second) / 1000 } // ten milliseconds a second
+		w.clk = clock.Skewed{Clock: clock.Bubble{}, Offset: drift}
+		w.store = w.mem.Another(w.clk)
+		w.apply(map[string]string{"s": `{"trigger":{"every":"1s"},"misfire":"skip"}`})
+		p := w.planner(Options{})
+		time.Sleep(1000 * time.Second)
+		p.end(w)
+		w.same("due", w.dues("s"), every(0, 1, float64(len(w.dues("s")))))
+		w.same("gaps", w.gaps("s"), []string(nil))
+		if s := p.Status(); s.Duplicate != 0 || s.Inserted < 1000 || s.Inserted > 1003 {
+			w.Errorf("%d inserted, %d found there", s.Inserted, s.Duplicate)
+		}
+	})
+}
+
+// Who is given no identity has one that no other has, also in the same process. R-LEAD-12.
+func TestPlannersHaveTheirOwnIdentities(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(w *world) {
+		seen := map[string]bool{}
+		for range 50 {
+			p, err := New(w.store, Options{Clock: w.clk})
+			if err != nil {
+				w.Fatal(err)
+			}
+			seen[p.o.Token] = true
+		}
+		if len(seen) != 50 || seen[""] {
+			w.Errorf("fifty planners have %d identities", len(seen))
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (s *starts) note(id run.ID, at time.Time) {
 }
 
 // R-DEL-1, R-DEL-2, R-DEL-3: each run starts at its own instant, from a local timer, however long others take; what is
-// late starts at once.
+// late starts at once. No planner leads meanwhile: running needs none (R-LOOP-13).
 func TestRunsStartAtTheirInstant(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var seen starts

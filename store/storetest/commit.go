@@ -190,7 +190,7 @@ func testCommitNeverRewinds(w *world) {
 	w.same("claim", w.claim, got)
 }
 
-// R-KEY-3, R-KEY-8, R-KEY-18, R-TX-2, R-TX-8, P2: planning again what exists is a no-op, counted, and no error; the
+// R-KEY-2, R-KEY-3, R-KEY-8, R-KEY-18, R-TX-2, R-TX-8, P2: planning again what exists is a no-op, counted, and no error; the
 // rest of the commit goes through.
 func testDuplicateIsCounted(w *world) {
 	id := w.declare("minutely")

@@ -37,7 +37,7 @@ func testNodeKeepsEveryField(w *world) {
 	w.same("after another beat", []store.Node{n}, living)
 }
 
-// S-038: one clock judges all leases, the store's.
+// S-038, R-LEAD-16: one clock judges all leases, the store's.
 func testNodeLives(w *world) {
 	count := func() [2]int {
 		w.Helper()

@@ -71,7 +71,7 @@ func testSettleIsFenced(w *world) {
 	w.same("of an unknown run", []store.Refused{{Held: unknown}}, w.send(w.outcome(unknown, run.Succeeded)))
 }
 
-// S-037, R-LSE-4: a worker is stopped past its lease, another one finishes the run, the first one wakes up.
+// S-037, R-LSE-4, R-STA-7: a worker is stopped past its lease, another one finishes the run, the first one wakes up.
 func testStaleHolderIsRefused(w *world) {
 	id, node := w.declare("minutely"), w.node()
 	w.insert(id, w.due(id, at(0)))
