@@ -72,7 +72,8 @@ func clockTrials() []trial {
 	}
 }
 
-// What a preview shows beforehand is what is planned: as many, at the same instants, none in a gap. Through nights on
+// What a preview shows beforehand is what is planned: as many, at the same instants, none in a gap. What was computed on
+// the zone's clock is stored in UTC (R-TZ-1). Through nights on
 // which clocks change, leap days and either-day rules: S-051, S-052, S-053, S-054, S-057, S-058, S-059, S-060, S-067, S-069.
 func TestPreviewIsWhatIsPlanned(t *testing.T) {
 	t.Parallel()
@@ -192,6 +193,9 @@ func (l *ledger) dues(name string, end time.Time) (list []time.Time) {
 			l.Fatal(err)
 		}
 		for _, r := range items {
+			if r.Due.Location() != time.UTC {
+				l.Errorf("%s: the run due %v is not stored in UTC", name, r.Due)
+			}
 			list = append(list, r.Due)
 		}
 		if q.Page.After = next; next == "" {

@@ -145,7 +145,11 @@ func (t times) print(at time.Time) string {
 	case "unix":
 		return fmt.Sprintf("%d", at.Unix())
 	case "rfc3339":
-		return at.In(t.zone).Format("2006-01-02T15:04:05.999999Z07:00")
+		local := at.In(t.zone)
+		if _, offset := local.Zone(); offset%60 != 0 {
+			local = at.UTC() // RFC 3339 has no offsets with seconds, as some zones had long ago
+		}
+		return local.Format("2006-01-02T15:04:05.999999Z07:00")
 	case "relative":
 		return t.relativeText(at)
 	}
