@@ -17,11 +17,17 @@ import (
 
 // Options says how a Client behaves. The zero value works.
 type Options struct {
-	HTTP      *http.Client  // default: one without a proxy
+	HTTP      *http.Client  // default: one without a proxy that waits 15 s for an answer to begin
 	Tries     int           // how often a read is tried while the server cannot be reached or is not available; default 3
 	Pause     time.Duration // before the second try, doubled after it; default 100 ms
 	UserAgent string
 }
+
+// A server that accepts connections and does not answer (it is stopped, or is none) must not hold its callers for ever.
+const (
+	connectTimeout = 5 * time.Second
+	answerTimeout  = 15 * time.Second
+)
 
 // maxAnswer bounds what is read of an answer; output is streamed and not bounded.
 const maxAnswer = 64 << 20
@@ -44,7 +50,8 @@ func New(base string, o Options) (*Client, error) {
 	}
 	u.Path, u.RawQuery, u.Fragment = strings.TrimSuffix(u.Path, "/"), "", ""
 	if o.HTTP == nil {
-		o.HTTP = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext}}
+		o.HTTP = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext,
+			ResponseHeaderTimeout: answerTimeout}}
 	}
 	if o.Tries == 0 {
 		o.Tries = 3
@@ -101,11 +108,12 @@ func (c *Client) get(ctx context.Context, path string, q url.Values, out any) er
 func passing(err error) bool {
 	var problem *Problem
 	var unreachable *Unreachable
+	var late net.Error
 	switch {
 	case errors.As(err, &problem):
 		return problem.Retryable && problem.Status >= 500
 	case errors.As(err, &unreachable):
-		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+		return !errors.Is(err, context.Canceled) && (!errors.As(err, &late) || !late.Timeout()) // the caller has waited once
 	}
 	return false
 }
@@ -156,16 +164,25 @@ func (c *Client) open(ctx context.Context, method, path string, q url.Values, bo
 	}
 	resp, err := c.o.HTTP.Do(req)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return nil, &Unreachable{c.base.String(), err}
+		return nil, &Unreachable{c.base.String(), causeOf(ctx, err)}
 	}
 	if resp.StatusCode >= 300 {
 		defer func() { _ = resp.Body.Close() }() // the problem has been read
 		return nil, problemOf(resp)
 	}
 	return resp, nil
+}
+
+// causeOf is why there is no answer: the end of the context, or the error without the request that it repeats.
+func causeOf(ctx context.Context, err error) error {
+	var request *url.Error
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return cause
+	case errors.As(err, &request):
+		return request.Err
+	}
+	return err
 }
 
 // problemOf reads a problem; an answer that is none, such as one of a proxy, is told by its status.

@@ -43,6 +43,28 @@ func TestReadsAreTriedAgainWhileTheServerIsNotAvailable(t *testing.T) {
 	}
 }
 
+// A stopped server accepts connections for the kernel's sake. Whoever asks it waits once, not once for each try.
+func TestSilentServerIsUnreachableAfterOneWait(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	silent := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked.Add(1)
+		<-silent
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(silent) })
+	c, err := client.New(server.URL, client.Options{Pause: time.Millisecond,
+		HTTP: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 50 * time.Millisecond}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gone *client.Unreachable
+	if _, err := c.Version(t.Context()); !errors.As(err, &gone) || asked.Load() != 1 {
+		t.Errorf("%v after %d requests, want that nobody answers after one", err, asked.Load())
+	}
+}
+
 func TestRefusalsAreNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

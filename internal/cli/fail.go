@@ -47,6 +47,9 @@ func (e *env) fail(err error) int {
 	for inner := (*failure)(nil); errors.As(f.cause, &inner); {
 		f = inner // the nearest to what happened knows best
 	}
+	if offline := (*client.Unreachable)(nil); f.try == "" && e.common.server == "" && errors.As(f.cause, &offline) {
+		f.try = "belfry serve --file crontab" // what wrote its address here is gone
+	}
 	if f.try == "" && e.command != "" && (f.code == exitUsage || f.code == exitInvalid) {
 		f.try = e.command + " --help"
 	}
@@ -149,7 +152,7 @@ func exitOf(p *client.Problem, cause error) int {
 	switch {
 	case errors.As(cause, &offline):
 		return exitUnreachable
-	case p.Status >= 500:
+	case p.Status >= 500, strings.HasPrefix(p.Code, "HTTP_"): // the second is no answer of a belfry server
 		return exitUnreachable
 	}
 	switch p.Status {
