@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the decisions into the scripts; r
 // lines that set the scene, the line "=>" and the decision. The decision part is written by -update and reviewed by
 // hand: every number in it must follow from the scene by arithmetic.
 //
-// It shows S-004, S-005, S-007, S-072, S-076, S-079, S-084, R-MIS-1..9, R-MIS-12, PROTOCOL A1, A4, A5, A10 and C4.
+// It shows S-004, S-005, S-007, S-072, S-076, S-079, S-084, R-MIS-1..9, R-MIS-12, R-WIN-5, R-WIN-15, PROTOCOL A1, A4, A5, A10 and C4.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
