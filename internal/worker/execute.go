@@ -40,7 +40,7 @@ func (l *life) dispatch(r run.Run) {
 	e := &execution{l: l, r: r, held: store.Held{Run: r.ID, Fence: r.Fence}, ahead: r.ReadyAt.After(l.w.now())}
 	e.ctx, e.cancel = context.WithCancelCause(l.ctx)
 	e.out = newOutput(e)
-	l.w.slots.take(r.Pool)
+	l.w.rooms.take(r.Pool)
 	l.mu.Lock()
 	l.held[e.held] = e
 	l.mu.Unlock()
@@ -70,7 +70,7 @@ func (e *execution) startAt() time.Time {
 
 // run is the whole execution, in a goroutine of its own.
 func (e *execution) run() {
-	defer e.l.w.slots.give(e.r.Pool)
+	defer e.l.w.rooms.give(e.r.Pool)
 	defer e.cancel(nil)
 	def, err := e.hold()
 	e.l.holding.Done()

@@ -27,7 +27,7 @@ func (l *life) takes(ctx context.Context) {
 		n, next, full := l.take(ctx)
 		next = h.took(n, next)
 		timer := time.NewTimer(next)
-		freed := l.w.slots.freed
+		freed := l.w.rooms.freed
 		if !full {
 			freed = nil // there was room left over, so nothing waits for room
 		}
@@ -82,7 +82,7 @@ func (l *life) take(ctx context.Context) (n int, next time.Duration, full bool) 
 	if l.doubtful && !l.reclaim(ctx) {
 		return 0, poll, false
 	}
-	room := l.w.slots.room(poolNames(o.Pools))
+	room := l.w.rooms.room(poolNames(o.Pools))
 	if len(room) == 0 || l.w.settler.full() {
 		return 0, poll, true
 	}

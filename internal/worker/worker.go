@@ -121,7 +121,7 @@ type Worker struct {
 	o       Options
 	log     *slog.Logger
 
-	slots   *slots
+	rooms   *rooms
 	specs   *specs
 	settler *settler
 	skew    atomic.Int64 // of the store's clock against ours, in nanoseconds, cut towards late
@@ -135,9 +135,9 @@ func New(s Store, targets *target.Registry, o Options) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{s: s, targets: targets, o: o, log: o.Logger, killed: make(chan struct{})}
-	w.slots = newSlots(o.Pools)
+	w.rooms = newRooms(o.Pools)
 	w.specs = newSpecs(s)
-	w.settler = newSettler(s, o.Logger, w.slots.total(), w.slots.poke)
+	w.settler = newSettler(s, o.Logger, w.rooms.total(), w.rooms.poke)
 	return w, nil
 }
 

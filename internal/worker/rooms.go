@@ -6,17 +6,17 @@ import (
 	"github.com/belfryhq/belfry/store"
 )
 
-// slots counts what each pool may still take. A run occupies one from the moment it is taken until its code has ended,
+// rooms counts what each pool may still take. A run occupies a place from the moment it is taken until its code has ended,
 // held ones included, so that a worker that dies has no more in hand than it could execute (PROTOCOL C12).
-type slots struct {
+type rooms struct {
 	freed chan struct{} // one hint that something was given back
 
 	mu   sync.Mutex
 	free map[string]int
 }
 
-func newSlots(pools map[string]int) *slots {
-	s := &slots{freed: make(chan struct{}, 1), free: map[string]int{}}
+func newRooms(pools map[string]int) *rooms {
+	s := &rooms{freed: make(chan struct{}, 1), free: map[string]int{}}
 	for pool, n := range pools {
 		s.free[pool] = n
 	}
@@ -25,7 +25,7 @@ func newSlots(pools map[string]int) *slots {
 
 // total is how many runs can execute at once. As many again may have ended with their outcome not written yet: that is
 // what a worker that dies makes be done again at most, beside what it was executing.
-func (s *slots) total() int {
+func (s *rooms) total() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := 0
@@ -36,7 +36,7 @@ func (s *slots) total() int {
 }
 
 // room lists the pools that may take something.
-func (s *slots) room(pools []string) []store.PoolRoom {
+func (s *rooms) room(pools []string) []store.PoolRoom {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var room []store.PoolRoom
@@ -48,13 +48,13 @@ func (s *slots) room(pools []string) []store.PoolRoom {
 	return room
 }
 
-func (s *slots) take(pool string) {
+func (s *rooms) take(pool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free[pool]--
 }
 
-func (s *slots) give(pool string) {
+func (s *rooms) give(pool string) {
 	s.mu.Lock()
 	s.free[pool]++
 	s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *slots) give(pool string) {
 }
 
 // poke tells the taking loop to look again.
-func (s *slots) poke() {
+func (s *rooms) poke() {
 	select {
 	case s.freed <- struct{}{}:
 	default:
