@@ -86,6 +86,10 @@ func (e *env) runServe(ctx context.Context, c *config.Config) error {
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return &failure{doing: "make the state directory", cause: err, try: "belfry serve --state-dir DIR"}
 	}
+	// From here on, since SIGHUP ends a process that has not asked for it, and a reload may come while we start.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	log := e.logger(c)
 	zone, source := "", ""
 	if c.File != "" && (app.Source{Path: c.File, Format: c.Format}).KnownFormat() != app.FormatManifest {
@@ -110,7 +114,7 @@ func (e *env) runServe(ctx context.Context, c *config.Config) error {
 	if zone != "" {
 		log.Info("crontab lines above the first CRON_TZ are read in the machine's zone", "time_zone", zone, "reason", source)
 	}
-	err = e.untilSignalled(ctx, n)
+	err = e.untilSignalled(ctx, n, signals)
 	return errors.Join(err, n.Close())
 }
 
@@ -137,13 +141,11 @@ func (e *env) options(ctx context.Context, c *config.Config, zone string, log *s
 }
 
 // untilSignalled runs the node until it is told to stop. The first SIGTERM or SIGINT drains; a second one cuts that
-// short, and the exit code says so. SIGHUP reads the file again.
-func (e *env) untilSignalled(ctx context.Context, n *app.Node) error {
+// short, and the exit code says so. SIGHUP, which signals gets already, reads the file again.
+func (e *env) untilSignalled(ctx context.Context, n *app.Node, signals chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()
 	ready := make(chan string, 1)
