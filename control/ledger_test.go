@@ -170,7 +170,7 @@ func (l *ledger) declare(specs map[string]schedule.Spec) {
 // plan runs a planner until an instant. It looks up seldom, so that a year passes quickly.
 func (l *ledger) plan(until time.Time) {
 	l.Helper()
-	o := planner.Options{Lease: time.Hour, MaxIdle: time.Hour, Dirty: time.Hour, Snapshot: 24 * time.Hour, Clock: clock.Bubble{},
+	o := planner.Options{Lease: 24 * time.Hour, MaxIdle: 24 * time.Hour, Dirty: 24 * time.Hour, Snapshot: 240 * time.Hour, Clock: clock.Bubble{},
 		Logger: slog.New(slog.DiscardHandler)}
 	p, err := planner.New(l.store, o)
 	if err != nil {
