@@ -15,9 +15,7 @@ const (
 	codeLostWorker    = "LOST_WORKER"
 	codeMaxDeliveries = "MAX_DELIVERIES"
 	reasonLeaseLost   = "lease_lost"
-	// maxRetryDelay caps the doubling of a backoff, unless the backoff itself is longer.
-	maxRetryDelay = 24 * time.Hour
-	maxRecover    = 1000
+	maxRecover        = 1000
 )
 
 // Recover takes the lease of a silent node. Once it is marked lost it has no more say, so later calls only take what
@@ -89,7 +87,7 @@ func afterLoss(h *holding, now time.Time) fate {
 	atMostOnce := wordAt(onLosts, h.onLost) == schedule.OnLostFail
 	switch {
 	case atMostOnce && h.status != run.Claimed && h.attempt+1 < h.maxTrys:
-		return fate{status: run.RetryScheduled, counted: true, readyAt: now.Add(retryDelay(h.backoff, h.attempt+1)),
+		return fate{status: run.RetryScheduled, counted: true, readyAt: now.Add(run.Backoff(h.backoff, h.attempt+1)),
 			code: codeLostWorker, text: "the lease of its worker was taken while it ran", note: "lease lost while it ran: counted as an attempt"}
 	case atMostOnce && h.status != run.Claimed:
 		return fate{status: run.Failed, counted: true,
@@ -99,16 +97,6 @@ func afterLoss(h *holding, now time.Time) fate {
 	default:
 		return fate{status: run.Pending, note: "lease lost: delivered again"}
 	}
-}
-
-// retryDelay doubles with every attempt.
-func retryDelay(backoff time.Duration, attempt int) time.Duration {
-	limit := max(maxRetryDelay, backoff)
-	delay := backoff
-	for i := 1; i < attempt && delay < limit; i++ {
-		delay *= 2
-	}
-	return min(delay, limit)
 }
 
 // takeLease carries it out. A run that does not end keeps its lock (PROTOCOL B7).

@@ -30,7 +30,7 @@ func judge(r *run.Run, res *target.Result, at time.Time) verdict {
 	case res.Permanent || attempt >= r.MaxAttempts:
 		return verdict{status: run.Failed, answered: true, code: res.Code}
 	}
-	wait := backoff(r.Backoff, attempt)
+	wait := run.Backoff(r.Backoff, attempt)
 	if res.RetryAfter > 0 {
 		wait = res.RetryAfter
 	}
@@ -45,23 +45,4 @@ func judgeLapsed(r *run.Run, at time.Time) verdict {
 		return verdict{status: run.DeadLetter, reason: "max_deliveries", code: "MAX_DELIVERIES"}
 	}
 	return verdict{status: run.RetryScheduled, reason: "lease_lost", readyAt: at, code: target.CodeLost}
-}
-
-// longestBackoff is where doubling stops, unless the schedule itself waits longer.
-const longestBackoff = 24 * time.Hour
-
-// backoff is the wait after the n-th failed attempt: base, doubled for each attempt after the first.
-func backoff(base time.Duration, n int) time.Duration {
-	limit := max(base, longestBackoff)
-	wait := base
-	for range n - 1 {
-		if wait > limit/2 {
-			return limit
-		}
-		wait *= 2
-		if wait == 0 {
-			break
-		}
-	}
-	return wait
 }
