@@ -51,7 +51,7 @@ func (w *world) local(name string) (out []string) {
 }
 
 // seldom is a planner that costs little while days pass.
-var seldom = Options{Lease: time.Hour, Dirty: 10 * time.Minute, MaxIdle: time.Hour}
+var seldom = Options{Lease: time.Hour, Dirty: 10 * time.Minute, Snapshot: time.Hour, MaxIdle: time.Hour}
 
 // On Friday at 02:10 Tuesday and Friday 21:00 becomes Wednesday and Sunday 23:00: nothing fires at once, nothing on
 // Friday night, and Sunday is the first. S-072.
