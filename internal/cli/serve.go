@@ -114,7 +114,7 @@ func (e *env) runServe(ctx context.Context, c *config.Config) error {
 	if zone != "" {
 		log.Info("crontab lines above the first CRON_TZ are read in the machine's zone", "time_zone", zone, "reason", source)
 	}
-	err = e.untilSignalled(ctx, n, signals)
+	err = e.untilSignalled(ctx, n, signals, log)
 	return errors.Join(err, n.Close())
 }
 
@@ -142,7 +142,7 @@ func (e *env) options(ctx context.Context, c *config.Config, zone string, log *s
 
 // untilSignalled runs the node until it is told to stop. The first SIGTERM or SIGINT drains; a second one cuts that
 // short, and the exit code says so. SIGHUP, which signals gets already, reads the file again.
-func (e *env) untilSignalled(ctx context.Context, n *app.Node, signals chan os.Signal) error {
+func (e *env) untilSignalled(ctx context.Context, n *app.Node, signals chan os.Signal, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -166,7 +166,9 @@ func (e *env) untilSignalled(ctx context.Context, n *app.Node, signals chan os.S
 				continue
 			}
 			cancel()
-			if stops++; stops > 1 {
+			if stops++; stops == 1 {
+				log.Info("stopping: what runs may end within shutdown_grace, and a second signal cuts that short", "reason", s.String())
+			} else {
 				last = s
 				n.Kill()
 			}
