@@ -92,10 +92,20 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// wire opens the door before it applies the file: a start that the address refuses must not have taken the schedules
-// away from the server that has the address.
+// wire applies the file last: a start that the address or a setting refuses must not have taken the schedules away from
+// the server that has the database.
 func (n *Node) wire(ctx context.Context) (err error) {
 	n.Control = control.New(n.store, control.Options{Consent: n.o.Consent, Clock: n.o.Clock, Logger: n.o.Logger})
+	if n.o.Roles.Planner {
+		if err := n.wirePlanner(); err != nil {
+			return err
+		}
+	}
+	if n.o.Roles.Worker {
+		if err := n.wireWorker(); err != nil {
+			return err
+		}
+	}
 	if n.o.Listen != "" {
 		if n.door, err = n.listen(n.o.Listen); err != nil {
 			return err
@@ -103,25 +113,19 @@ func (n *Node) wire(ctx context.Context) (err error) {
 	}
 	if n.watch != nil {
 		n.watch.apply = n.Control.ApplyFile
-		if err := n.watch.load(ctx, "start"); err != nil {
-			return err
-		}
-	}
-	if n.o.Roles.Planner {
-		n.planner, err = planner.New(n.store, planner.Options{
-			// The token begins with the process id, so that a person who sees the claim knows whom to ask.
-			Token: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()),
-			Lead:  n.o.Lead, Lease: n.o.ClaimLease, MaxIdle: n.o.MaxIdle, ZoneRelease: n.o.Version.TZData,
-			Clock: n.o.Clock, Logger: n.o.Logger,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if n.o.Roles.Worker {
-		return n.wireWorker()
+		return n.watch.load(ctx, "start")
 	}
 	return nil
+}
+
+func (n *Node) wirePlanner() (err error) {
+	n.planner, err = planner.New(n.store, planner.Options{
+		// The token begins with the process id, so that a person who sees the claim knows whom to ask.
+		Token: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()),
+		Lead:  n.o.Lead, Lease: n.o.ClaimLease, MaxIdle: n.o.MaxIdle, ZoneRelease: n.o.Version.TZData,
+		Clock: n.o.Clock, Logger: n.o.Logger,
+	})
+	return err
 }
 
 func (n *Node) wireWorker() error {

@@ -45,6 +45,9 @@ type Options struct {
 	NewID       func() [16]byte
 }
 
+// leastLease is the shortest lease that renewals in time can keep.
+const leastLease = 2 * time.Second
+
 func (o Options) withDefaults() (Options, error) {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -75,8 +78,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("planner: Batch is below 1")
 	case o.Lead < 0 || o.Lead > time.Minute:
 		return o, fmt.Errorf("planner: Lead is %v; it may be 0 to 1m", o.Lead)
-	case o.Lease < time.Second:
-		return o, fmt.Errorf("planner: Lease is %v; it may not be under 1s", o.Lease)
+	case o.Lease < leastLease:
+		return o, fmt.Errorf("planner: Lease is %v; it may not be under %v, or a busy disk would cost it", o.Lease, leastLease)
 	}
 	return o, nil
 }

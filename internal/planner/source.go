@@ -54,8 +54,8 @@ func (s *source) rows(in iter.Seq2[schedule.Row, error], full bool) iter.Seq2[ti
 	}
 }
 
-// version tells two states of a definition apart: the row's change counter, and a checksum of its specs for the case
-// that somebody edited a row by hand.
+// version tells two states of a definition apart: the row's change counter, a checksum of its specs for the case that
+// somebody edited a row by hand, and when its backlog was found.
 func version(r schedule.Row) string {
 	sum := crc32.NewIEEE()
 	for _, s := range r.Spans {
@@ -64,6 +64,10 @@ func version(r schedule.Row) string {
 	b := strconv.AppendUint(make([]byte, 0, 24), r.Change, 10)
 	b = append(b, '-')
 	b = strconv.AppendUint(b, uint64(sum.Sum32()), 36)
+	if !r.OpenedAt.IsZero() { // a backlog is judged by when it was found, which another planner may have written
+		b = append(b, '-')
+		b = strconv.AppendInt(b, r.OpenedAt.UnixMicro(), 36)
+	}
 	if r.Deleted {
 		b = append(b, 'd')
 	}

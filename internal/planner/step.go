@@ -111,7 +111,7 @@ func (p *Planner) loadBacklog(ctx context.Context, epoch uint64) error {
 	if err != nil {
 		return fmt.Errorf("arrears: %w", err)
 	}
-	p.backlog = backlog{}
+	p.backlog, p.opened = backlog{}, map[schedule.ID]time.Time{}
 	for _, r := range records {
 		var ids []schedule.ID
 		for _, e := range p.loop.All() {
