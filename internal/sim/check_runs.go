@@ -49,6 +49,7 @@ func (c *checker) started(s *Schedule, r *run.Run, starts []Start) {
 			ready = ready.Add(jitterOf(string(r.Key()), jitter))
 		}
 	}
+	c.prompt(s, r, ready, starts)
 	var fence uint64
 	for _, start := range starts {
 		switch {
@@ -62,6 +63,20 @@ func (c *checker) started(s *Schedule, r *run.Run, starts []Start) {
 			c.say("%s: the run due %s was started under fence %d, and its row has %d", s.Name, stamp(r.Due), start.Fence, r.Fence)
 		}
 		fence = start.Fence
+	}
+}
+
+// prompt: it was begun soon, by one of the two clocks, since one may have been wrong; one that gave way soon, too.
+func (c *checker) prompt(s *Schedule, r *run.Run, ready time.Time, starts []Start) {
+	if r.CreatedAt.After(ready) {
+		ready = r.CreatedAt
+	}
+	first := Start{Clock: r.FinishedAt, At: r.FinishedAt}
+	if len(starts) > 0 {
+		first = starts[0]
+	}
+	if c.Prompt > 0 && first.Clock.Sub(ready) > c.Prompt && first.At.Sub(ready) > c.Prompt {
+		c.say("%s: the run due %s could begin at %s, and did nothing until %s", s.Name, stamp(r.Due), stamp(ready), stamp(first.Clock))
 	}
 }
 

@@ -40,7 +40,7 @@ func newSound() *sound {
 		}},
 		Attempts: map[run.ID][]run.Attempt{}, History: map[run.ID][]run.Event{}, NotRevoked: map[run.ID]bool{},
 		Outages: []Outage{{clockAt(3, 0, 5), clockAt(3, 10, 5)}},
-		Until:   clockAt(10, 0, 0), Lease: 5 * time.Second, Lead: 2 * time.Second,
+		Until:   clockAt(10, 0, 0), Lease: 5 * time.Second, Lead: 2 * time.Second, Prompt: 15 * time.Minute,
 	}}
 	for due := clockAt(0, 0, 0); due.Before(clockAt(8, 0, 0)); due = due.Add(time.Minute) {
 		late := due.After(clockAt(3, 0, 0)) && due.Before(clockAt(3, 10, 0))
@@ -110,6 +110,10 @@ func TestTheCheckerFindsWhatIsWrong(t *testing.T) {
 		{"a gap without a removal", func(s *sound) { s.Schedules[0].Removals = nil }, "does not allow"},
 		{"a gap of what was not late", func(s *sound) { s.Gaps[0].CreatedAt = clockAt(3, 9, 40) }, "although it was only 40s old"},
 		{"a start before its instant", func(s *sound) { s.Starts[s.nth(one)].Clock = one.Add(-time.Microsecond) }, "was started at"},
+		{"a start that came too late to be prompt", func(s *sound) {
+			i := s.nth(one)
+			s.Starts[i].Clock, s.Starts[i].At = one.Add(20*time.Minute), one.Add(20*time.Minute)
+		}, "did nothing until 26T01:20:00"},
 		{"a start that was not delivered", func(s *sound) {
 			again := s.Starts[s.nth(one)]
 			again.At, again.Fence = again.At.Add(-time.Second), again.Fence-1

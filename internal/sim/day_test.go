@@ -27,6 +27,9 @@ const (
 	rounds = 80 / (1 + 9*raced)
 )
 
+// promptness is longer than any stretch in which neither worker can do anything, and the leases that then run out.
+const promptness = 15 * time.Minute
+
 // days are those on which the bubble's year, 2000, changes clocks: the 26th of March in Europe (forward) and Australia
 // (back), the 29th of October in Europe and America (back), the 27th of August in Australia (forward).
 var days = []time.Time{date(time.March, 26), date(time.October, 29), date(time.August, 27)}
@@ -65,7 +68,7 @@ func (w *world) settle() {
 func (w *world) evidence(o *operator) Evidence {
 	w.Helper()
 	ctx, s := w.Context(), w.handles[1]
-	e := Evidence{Schedules: o.histories(), Starts: w.rec.at, NotRevoked: o.notRevoked, Lease: w.settings.planner.Lease, Lead: 2 * time.Second,
+	e := Evidence{Schedules: o.histories(), Starts: w.rec.at, NotRevoked: o.notRevoked, Lease: w.settings.planner.Lease, Lead: 2 * time.Second, Prompt: promptness,
 		Until: w.clk.Now().Add(-10 * time.Minute), Attempts: map[run.ID][]run.Attempt{}, History: map[run.ID][]run.Event{}}
 	for page := (store.Page{Limit: 1000}); ; {
 		items, next, err := s.Runs(ctx, store.RunQuery{Page: page})

@@ -82,4 +82,5 @@ type Evidence struct {
 	Until      time.Time     // everything due before it must be accounted for, and have ended
 	Lease      time.Duration // of the planners
 	Lead       time.Duration // of the planners
+	Prompt     time.Duration // within which a run begins that is due and planned, whatever befalls the workers; zero: any
 }

@@ -181,9 +181,12 @@ func (s *script) meddle(w *world, o *operator) {
 			continue
 		}
 		w.sleepUntil(at)
-		if s.quiet(w.since()+10*time.Minute) || s.quiet(w.since()) {
-			continue
+		near := false
+		for ahead := time.Duration(0); ahead <= 10*time.Minute; ahead += time.Minute { // it may wait for its moment
+			near = near || s.quiet(w.since()+ahead)
 		}
-		o.meddle()
+		if !near {
+			o.meddle()
+		}
 	}
 }
