@@ -137,6 +137,7 @@ func testLateNodeChangesNothing(w *world) {
 	for _, status := range []run.Status{run.RetryScheduled, run.Succeeded} {
 		h := w.takeOne(two)
 		w.begin(h)
+		w.same("refused meanwhile", []store.Refused{{Held: stale, Status: run.Running}}, w.send(w.outcome(stale, run.Failed)))
 		o := w.outcome(h, status)
 		o.ReadyAt = w.clk.Now()
 		w.settle(o)
