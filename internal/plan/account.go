@@ -126,9 +126,9 @@ func (d *decider) newRun(s *span, due time.Time) run.Run {
 	return r
 }
 
-// lastOf finds the newest occurrence of a trigger in [from, to) by looking at ever longer tails, so that it does not
-// walk a whole outage to find its end.
-func lastOf(t trigger.Trigger, from, to time.Time) (last time.Time, ok bool) {
+// lastOf finds the newest undisposed occurrence of a trigger in [from, to) by looking at ever longer tails, so that it
+// does not walk a whole outage to find its end.
+func (d *decider) lastOf(t trigger.Trigger, from, to time.Time) (last time.Time, ok bool) {
 	for tail := time.Minute; ; tail *= 8 {
 		start := to.Add(-tail)
 		whole := !start.After(from) || tail > 1<<61
@@ -136,7 +136,9 @@ func lastOf(t trigger.Trigger, from, to time.Time) (last time.Time, ok bool) {
 			start = from
 		}
 		for due := range t.Between(start, to) {
-			last, ok = due, true
+			if !d.Existing.at(due) {
+				last, ok = due, true
+			}
 		}
 		if ok || whole {
 			return last, ok

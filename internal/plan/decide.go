@@ -234,20 +234,10 @@ func (d *decider) onTime(from time.Time) {
 
 // lastBefore returns the newest undisposed occurrence of [from, to).
 func (d *decider) lastBefore(from, to time.Time) (last time.Time, ok bool) {
-	if d.Existing.empty() {
-		for i := len(d.Definition.spans) - 1; i >= 0; i-- {
-			s := &d.Definition.spans[i]
-			if a, b, in := s.clip(from, to); in {
-				if last, ok = lastOf(s.compiled.Trigger, a, b); ok {
-					return last, true
-				}
-			}
-		}
-		return last, false
-	}
-	for _, due := range d.Definition.each(from, to) {
-		if !d.Existing.at(due) {
-			last, ok = due, true
+	for i := len(d.Definition.spans) - 1; i >= 0 && !ok; i-- {
+		s := &d.Definition.spans[i]
+		if a, b, in := s.clip(from, to); in {
+			last, ok = d.lastOf(s.compiled.Trigger, a, b)
 		}
 	}
 	return last, ok
