@@ -20,7 +20,7 @@ type Run struct {
 	FinishedAt       *Time    `json:"finished_at"`
 	LatenessMS       *float64 `json:"lateness_ms"` // started_at - max(due, ready_at)
 	Misfire          *Misfire `json:"misfire"`     // null: it was on time
-	Attempt          int      `json:"attempt"`
+	Attempt          int      `json:"attempt"`     // the one in hand, or the last that gave an answer; 0 before the first
 	MaxAttempts      int      `json:"max_attempts"`
 	Deliveries       int      `json:"deliveries"`
 	Pool             string   `json:"pool"`

@@ -56,13 +56,22 @@ func wireNext(s control.Standing) client.Next {
 	return out
 }
 
+// attempt numbers the execution that is in hand, as BELFRY_ATTEMPT does, or else the last one that gave an answer; 0
+// before the first.
+func attempt(r *run.Run) int {
+	if r.Status == run.Running || r.Status == run.Claimed {
+		return r.Attempt + 1
+	}
+	return r.Attempt
+}
+
 func wireRun(r control.Run) client.Run {
 	out := client.Run{
 		ID: r.ID.String(), Key: string(r.Key()), Kind: r.Kind.String(), Tenant: r.Tenant, Schedule: r.ScheduleName,
 		ScheduleID: r.Schedule.String(), ScheduleRevision: r.Revision, Status: r.Status.String(), Reason: r.Reason,
 		Short: r.Status.Short(), Due: at(r.Due), ReadyAt: client.NewTime(r.ReadyAt), CreatedAt: client.NewTime(r.CreatedAt),
 		ClaimedAt: client.NewTime(r.ClaimedAt), StartedAt: client.NewTime(r.StartedAt), FinishedAt: client.NewTime(r.FinishedAt),
-		LatenessMS: lateness(&r.Run), Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, Deliveries: r.Deliveries, Pool: r.Pool,
+		LatenessMS: lateness(&r.Run), Attempt: attempt(&r.Run), MaxAttempts: r.MaxAttempts, Deliveries: r.Deliveries, Pool: r.Pool,
 		LockKey: r.LockKey, Fence: r.Fence, Target: client.Target{Kind: r.Target}, ExitCode: r.ExitCode,
 		Error: wireFailure(r.ErrorCode, r.Error), Output: client.Output{Bytes: r.OutputBytes, Truncated: r.OutputTruncated},
 	}

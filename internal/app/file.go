@@ -92,6 +92,9 @@ func (w *fileWatch) load(ctx context.Context, why string) error {
 		if done, err = w.apply(ctx, items, why); err == nil {
 			w.log.Info("schedules read", "file", w.source.Path, "reason", why, "created", len(done.Created), "updated", len(done.Updated),
 				"removed", len(done.Removed), "unchanged", done.Unchanged, "unplanned", done.Unplanned)
+			if len(done.Removed) > 0 { // an emptied file, or another server's file on the same ledger, looks like this
+				w.log.Warn("schedules were removed: the file no longer names them", "file", w.source.Path, "count", len(done.Removed))
+			}
 			w.tellReport()
 		}
 	}

@@ -136,7 +136,7 @@ func runText(r client.Run, attempts client.Attempts, t times) string {
 	row := runRow(r, t)
 	line("late", row[6])
 	line("exit", row[7])
-	line("attempts", fmt.Sprintf("%d of %d have ended; deliveries: %d", r.Attempt, r.MaxAttempts, r.Deliveries))
+	line("attempt", fmt.Sprintf("%d of %d; deliveries: %d", r.Attempt, r.MaxAttempts, r.Deliveries))
 	line("output", fmt.Sprintf("%d bytes%s", r.Output.Bytes, map[bool]string{true: ", cut"}[r.Output.Truncated]))
 	if m := r.Misfire; m != nil {
 		line("misfire", fmt.Sprintf("%s, for %d more that were late %s", m.Policy, m.Superseded, m.GapID))
