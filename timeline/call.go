@@ -58,6 +58,9 @@ func (l *Loop) load(ctx context.Context) (Claim, bool, error) {
 	if err != nil {
 		return Claim{}, false, fmt.Errorf("load the claim: %w", err)
 	}
+	if r.found {
+		l.recall(r.claim)
+	}
 	return r.claim, r.found, nil
 }
 

@@ -59,6 +59,7 @@ func (l *Loop) commit(ctx context.Context, s Swapper) (bool, error) {
 		return l.refused(ctx)
 	}
 	l.claim = next
+	l.recall(next)
 	l.confirm(l.last)
 	l.settle(v)
 	return true, nil
@@ -75,6 +76,7 @@ type selected struct {
 func (l *Loop) settle(v Verdict) {
 	end := nanos(l.window.End)
 	l.open = false
+	l.measure(SignalTick, l.began)
 	l.watermark = end
 	l.pinChanged(v, end)
 	moved := l.pinOthers(v, end) // something got on, so that the next window can hold what this one did not
@@ -99,6 +101,7 @@ func (l *Loop) settle(v Verdict) {
 	}
 	if !l.o.Pinned {
 		l.dropOwn(end)
+		l.settleDebts(end)
 	}
 	l.eager = len(l.touched) > 0 || moved && (l.pinned.min() < end || l.window.Deferred > 0)
 	l.window, l.inWindow = Window{}, l.inWindow[:0]

@@ -90,6 +90,7 @@ func (c *clock) step(d time.Duration) {
 
 // A source lists rows whose Data is the trigger.
 type source struct {
+	mu     sync.Mutex // held by change, and while a loop looks at what that may have changed
 	rows   []timeline.Row
 	broken map[string]error // by ID: what Make says
 	failAt int              // a snapshot ends with an error after so many rows; 0: never
@@ -108,14 +109,17 @@ func row(id, version string, trigger any) timeline.Row {
 func (s *source) Snapshot(ctx context.Context) iter.Seq2[timeline.Row, error] {
 	s.reads = append(s.reads, "snapshot")
 	return func(yield func(timeline.Row, error) bool) {
-		for i, r := range slices.Clone(s.rows) {
+		s.mu.Lock()
+		rows, failAt := slices.Clone(s.rows), s.failAt
+		s.mu.Unlock()
+		for i, r := range rows {
 			if s.onRow != nil {
 				s.onRow()
 			}
 			if s.quiet && ctx.Err() != nil {
 				return
 			}
-			if s.failAt > 0 && i == s.failAt {
+			if failAt > 0 && i == failAt {
 				yield(timeline.Row{}, errSource)
 				return
 			}
@@ -128,7 +132,10 @@ func (s *source) Snapshot(ctx context.Context) iter.Seq2[timeline.Row, error] {
 
 func (s *source) Make(_ context.Context, r timeline.Row) (timeline.Entry, error) {
 	s.makes = append(s.makes, r.ID+" "+r.Version)
-	if err := s.broken[r.ID]; err != nil {
+	s.mu.Lock()
+	err := s.broken[r.ID]
+	s.mu.Unlock()
+	if err != nil {
 		return timeline.Entry{}, err
 	}
 	t, _ := r.Data.(interface {
@@ -136,6 +143,13 @@ func (s *source) Make(_ context.Context, r timeline.Row) (timeline.Entry, error)
 		Next(after time.Time) (time.Time, bool)
 	})
 	return timeline.Entry{Trigger: t, Payload: r.Version}, nil
+}
+
+// change lets f change the source while a loop in another goroutine reads it.
+func (s *source) change(f func(*source)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
 }
 
 func (s *source) set(r timeline.Row) {
@@ -346,3 +360,6 @@ func want(t *testing.T, w timeline.Window, keysWanted ...string) {
 		t.Fatalf("window [%v, %v) has %q, want %q", w.Start, w.End, got, keysWanted)
 	}
 }
+
+// forget loses the record. Nobody else may use the store meanwhile.
+func (s *store) forget() { s.Claims = memory.Claims{} }

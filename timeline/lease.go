@@ -31,7 +31,10 @@ func (g *guard) holds(o Options) bool {
 
 // lead reports whether this loop leads and may select: it settles what is unknown, renews when that is due, and takes
 // the claim when it is free.
-func (l *Loop) lead(ctx context.Context) (bool, error) {
+func (l *Loop) lead(ctx context.Context) (bool, error) { return l.leadFresh(ctx, l.o.Renew) }
+
+// leadFresh is lead with a renewal as soon as the last one is older than fresh.
+func (l *Loop) leadFresh(ctx context.Context, fresh time.Duration) (bool, error) {
 	if l.unsure {
 		if _, err := l.resolve(ctx); err != nil {
 			return false, err
@@ -41,7 +44,7 @@ func (l *Loop) lead(ctx context.Context) (bool, error) {
 		err := l.elect(ctx)
 		return l.leading, err
 	}
-	if l.age() < l.o.Renew {
+	if l.age() < fresh {
 		return true, nil
 	}
 	err := l.renew(ctx)
@@ -102,8 +105,8 @@ func (l *Loop) elect(ctx context.Context) error {
 	next := Claim{Epoch: rec.Epoch + 1, CoveredUntil: rec.CoveredUntil, SyncedUntil: rec.SyncedUntil}
 	old := &rec
 	if !found {
-		// Nobody covered anything, so that nothing before now is owed (R-WIN-7), whatever takes effect when.
-		old, next.CoveredUntil, next.SyncedUntil = nil, now, now
+		next = l.firstClaim(now)
+		old = nil
 	}
 	next = l.prepare(next, plain)
 	swapped, err := l.swap(ctx, old, next)
@@ -115,6 +118,25 @@ func (l *Loop) elect(ctx context.Context) error {
 		l.adopt(next)
 	}
 	return nil
+}
+
+// firstClaim is what to write where there is no record. Nobody covered anything then, so that nothing before now is owed
+// (R-WIN-7), whatever takes effect when; unless this loop has seen a record, and the store lost it.
+func (l *Loop) firstClaim(now time.Time) Claim {
+	if l.o.Pinned || l.recalled.Epoch == 0 {
+		return Claim{Epoch: 1, CoveredUntil: now, SyncedUntil: now}
+	}
+	l.o.OnError(StageLease, "", errVanished)
+	return Claim{Epoch: l.recalled.Epoch + 1, CoveredUntil: l.recalled.CoveredUntil, SyncedUntil: l.recalled.SyncedUntil}
+}
+
+var errVanished = errors.New("timeline: the claim store lost its record; this loop goes on from what it last knew of it")
+
+// recall keeps the furthest record that is known to have been in the store.
+func (l *Loop) recall(c Claim) {
+	if c.Epoch > l.recalled.Epoch || c.CoveredUntil.After(l.recalled.CoveredUntil) {
+		l.recalled = c
+	}
 }
 
 // renew extends the lease. After an error the claim is read at once, unless the store did not answer: then it is lost
@@ -196,6 +218,7 @@ func (l *Loop) refused(ctx context.Context) (bool, error) {
 // adopt makes a record that this loop wrote its state, whether the write was seen to succeed or found later. It
 // reports whether the open window turned out to be committed by it.
 func (l *Loop) adopt(rec Claim) bool {
+	l.recall(rec)
 	sameEpoch := l.term && l.claim.Epoch == rec.Epoch
 	unseen := sameEpoch && rec.Nonce != l.claim.Nonce && strings.HasSuffix(rec.Nonce, commit)
 	l.claim, l.known = rec, true
@@ -211,6 +234,7 @@ func (l *Loop) adopt(rec Claim) bool {
 	switch {
 	case !sameEpoch:
 		l.term = true
+		l.forgiveAll()
 		l.restart(nanos(rec.CoveredUntil))
 	case unseen && l.open && rec.Nonce == l.last.nonce:
 		l.settle(Verdict{Swapped: true})
@@ -241,6 +265,7 @@ func (l *Loop) lose(rec Claim, found bool) {
 func (l *Loop) step(unsure bool) {
 	l.leading, l.unsure = false, unsure
 	l.open, l.resync, l.term = false, false, false
+	l.forgiveAll()
 	l.trusted.on.Store(false)
 }
 

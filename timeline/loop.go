@@ -4,14 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Loop selects what is due from a source's definitions, and keeps leadership and coverage in one claim. It is driven
-// by hand: Reconcile, Tick, hand over, Commit, wait until NextWake. One goroutine owns it; only Stop, Count, Leading
-// and IsCurrent may be called from any.
+// Loop selects what is due from a source's definitions, and keeps leadership and coverage in one claim. Run drives it,
+// or its owner does by hand: Reconcile, Tick, hand over, Commit, wait until NextWake. One goroutine owns it; only Stop,
+// Count, Leading and IsCurrent may be called from any.
 type Loop struct {
 	src    Source
 	claims ClaimStore
@@ -21,6 +22,12 @@ type Loop struct {
 	table   *table
 	live    atomic.Int64 // entries that are not forgotten
 	stopped atomic.Bool
+	running atomic.Bool // Run is
+
+	onError  func(Stage, string, error) // as given; nil says that Run returns what fails
+	raised   error                      // what Run has to return
+	stopping chan struct{}              // closed by Stop
+	began    time.Duration              // when the last tick did, by Options.Elapsed
 
 	// Definitions.
 	lastSync, lastFull, nextRead time.Time
@@ -28,7 +35,7 @@ type Loop struct {
 
 	// The claim. Leading is what the last answer of the store said; unsure says that a write's outcome is unknown and
 	// the record must be read before anything else (PROTOCOL B2).
-	claim           Claim
+	claim, recalled Claim
 	known           bool // claim holds a record that was read or written
 	leading, unsure bool
 	nonces          uint64
@@ -43,14 +50,16 @@ type Loop struct {
 	riding    queue            // by next occurrence
 	pinned    queue            // by next occurrence at or after the pin; never included
 	from      map[uint32]int64 // where an entry's own coverage starts, if not at the watermark
-	term      bool             // the queues are kept, for claim.Epoch; also while unsure makes leading false
-	resync    bool             // a full snapshot has to be read before the next selection (PROTOCOL A3)
-	eager     bool             // pinned entries may have something to settle now
-	failed    bool             // the last call failed: pause before the next one
-	due       []item           // scratch of selection
+	debts     map[string][]debt
+	windows   uint64 // how many were selected
+	term      bool   // the queues are kept, for claim.Epoch; also while unsure makes leading false
+	resync    bool   // a full snapshot has to be read before the next selection (PROTOCOL A3)
+	eager     bool   // pinned entries may have something to settle now
+	failed    bool   // the last call failed: pause before the next one
+	due       []item // scratch of selection
 	open      bool
 	window    Window
-	inWindow  []selected          // what window.Stretches stands for, in its order
+	inWindow  []selected          // the entries in window.Stretches
 	synced    time.Time           // what the open window's commit may claim to have known
 	swept     time.Time           // the sync after which own coverage was last cleared of what is settled
 	touched   map[uint32]struct{} // slots changed since the window was selected
@@ -62,19 +71,28 @@ func New(src Source, claims ClaimStore, o Options) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{
+	l := &Loop{
 		src: src, claims: claims, o: o,
+		onError:   o.OnError,
+		stopping:  make(chan struct{}),
 		table:     newTable(),
 		nonceBase: rand.Text(),
 		from:      map[uint32]int64{},
+		debts:     map[string][]debt{},
 		touched:   map[uint32]struct{}{},
-	}, nil
+	}
+	l.o.OnError = l.report
+	if l.o.Dropped == nil {
+		l.o.Dropped = l.o.reportDropped
+	}
+	return l, nil
 }
 
 // Tick confirms leadership and selects what is due, without moving anything: until a commit, the next tick selects the
 // same again. False means that this loop does not lead; the error then says why, if it should. The window belongs to
 // the caller.
 func (l *Loop) Tick(ctx context.Context) (Window, bool, error) {
+	l.began = l.o.Elapsed()
 	w, ok, err := l.tick(ctx)
 	l.failed = err != nil
 	if err != nil {
@@ -139,6 +157,7 @@ func (l *Loop) nextDue(now time.Time) time.Time {
 		}
 	}
 	consider(l.riding.min())
+	consider(l.nextOwed())
 	switch next := l.pinned.min(); {
 	case l.eager:
 		at = earlier(at, instant(l.watermark).Add(-l.o.Lead))
@@ -150,9 +169,14 @@ func (l *Loop) nextDue(now time.Time) time.Time {
 	return at
 }
 
-// Stop makes the next Tick release the claim and answer that this loop does not lead. A window that is open can still
-// be committed before.
-func (l *Loop) Stop() { l.stopped.Store(true) }
+// Stop ends the loop for good: Run returns after the current tick. By hand, the next Tick releases the claim and answers
+// that this loop does not lead; a window that is open can still be committed before. It may be called from the callback,
+// from a signal handler and more than once.
+func (l *Loop) Stop() {
+	if !l.stopped.Swap(true) {
+		close(l.stopping)
+	}
+}
 
 // Leading reports whether this loop holds the claim and may trust it: it turns false when 90 % of the lease have gone
 // since the last confirmed renewal, also while the loop is stuck elsewhere. Hand nothing over when it is false.
@@ -164,13 +188,19 @@ func (l *Loop) Claim() Claim { return l.claim }
 // Count returns how many definitions are loaded that may be due again.
 func (l *Loop) Count() int { return int(l.live.Load()) }
 
-// IsCurrent reports whether the occurrence comes from the definition as it is known now. It turns false when the
-// definition is edited, paused or removed after the occurrence was selected.
+// IsCurrent reports whether the occurrence comes from the definition that is known now to be in force at its instant.
+// It turns false when the definition is paused or removed after the occurrence was selected, or edited with effect from
+// before it; a Row that does not say since when it is in force counts as always having been.
 func (l *Loop) IsCurrent(o Occurrence) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	slot, ok := l.table.find(o.ID)
-	return ok && l.table.at(slot).version() == o.Version
+	if ok && l.table.at(slot).version() == o.Version {
+		return true
+	}
+	return slices.ContainsFunc(l.debts[o.ID], func(d debt) bool {
+		return d.version == o.Version && nanos(o.Due) < d.to
+	})
 }
 
 func (l *Loop) now() time.Time { return whole(l.o.Clock.Now()) }

@@ -47,13 +47,16 @@ type Options struct {
 	// is due soonest first. Default 5000.
 	MaxPinned int
 	// OnError is told what does not end a call: a row that could not be built, a renewal that failed while the lease
-	// still holds, and every loss of the claim (StageLease, ErrFenced). It is called from the loop's goroutine. Default: to
-	// slog.Default.
+	// still holds, and every loss of the claim (StageLease, ErrFenced); in Run, everything but the callback's own error. It
+	// is called from the loop's goroutine. Default: to slog.Default, except that in Run what fails in StageReconcile or
+	// StageMake is returned by Run. A program that is to live on with its last good definitions sets it.
 	OnError func(stage Stage, id string, err error)
 	// Dropped is told which occurrences were given up because of Recover: how many, the first and the last of them.
 	// Occurrences of a trigger that cannot be counted by arithmetic are counted up to 10,000 at most. Default: OnError
 	// with StageDispatch.
 	Dropped func(id string, first, last time.Time, count int)
+	// Metrics receives measurements. Default: nobody.
+	Metrics Metrics
 }
 
 // complete fills in defaults and names the field that cannot be used.
@@ -77,11 +80,8 @@ func (o Options) complete() (Options, error) {
 		start := time.Now()
 		o.Elapsed = func() time.Duration { return time.Since(start) }
 	}
-	if o.OnError == nil {
-		o.OnError = logError
-	}
-	if o.Dropped == nil {
-		o.Dropped = o.reportDropped
+	if o.Metrics == nil {
+		o.Metrics = unmeasured{}
 	}
 	return o, o.validate()
 }

@@ -80,20 +80,24 @@ func (l *Loop) unsettled(slot uint32) int64 {
 
 // next asks a trigger for its first occurrence at or after start. A trigger is other people's code: one that panics, or
 // answers with what was not asked for and would be selected for ever, is reported and is not due.
-func (l *Loop) next(slot uint32, start int64) (next int64) {
+func (l *Loop) next(slot uint32, start int64) int64 {
 	e := l.table.at(slot)
+	return l.nextOf(e.id(), e.trigger, start)
+}
+
+func (l *Loop) nextOf(id string, t trigger.Trigger, start int64) (next int64) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.o.OnError(StageDispatch, e.id(), fmt.Errorf("timeline: the trigger panicked: %v", p))
+			l.o.OnError(StageDispatch, id, fmt.Errorf("timeline: the trigger panicked: %v", p))
 			next = never
 		}
 	}()
-	due, ok := e.trigger.Next(instant(start - 1))
+	due, ok := t.Next(instant(start - 1))
 	if !ok {
 		return never
 	}
 	if next = nanos(due); next < start {
-		l.o.OnError(StageDispatch, e.id(), fmt.Errorf("timeline: the trigger has no next instant: asked for one after %s, it said %s",
+		l.o.OnError(StageDispatch, id, fmt.Errorf("timeline: the trigger has no next instant: asked for one after %s, it said %s",
 			instant(start-1), due))
 		return never
 	}
@@ -118,5 +122,6 @@ func (l *Loop) giveUp(floor int64) {
 		}
 		l.ride(it.slot, floor)
 	}
+	l.giveUpDebts(floor)
 	l.watermark = max(l.watermark, floor)
 }

@@ -57,6 +57,7 @@ type placed struct {
 func (l *Loop) sync(ctx context.Context, full bool) error {
 	now := l.now()
 	l.nextRead = now.Add(l.o.Sync)
+	defer l.measure(SignalReconcile, l.o.Elapsed())
 	var d diff
 	var err error
 	if full {
@@ -66,12 +67,13 @@ func (l *Loop) sync(ctx context.Context, full bool) error {
 		err = l.read(ctx, l.src.(Changes).Since(ctx, earlier(l.lastSync, now).Add(-l.o.Sync)), &d)
 	}
 	if err != nil {
-		return fmt.Errorf("read definitions: %w", err)
+		return fmt.Errorf("%w: %w", errRead, err)
 	}
 	replace := l.resync && l.term
 	if err := l.apply(ctx, d, replace); err != nil {
 		return fmt.Errorf("apply definitions: %w", err)
 	}
+	l.o.Metrics.Set(SignalEntries, float64(l.Count()))
 	l.lastSync = now
 	if full {
 		l.lastFull = now
@@ -79,6 +81,8 @@ func (l *Loop) sync(ctx context.Context, full bool) error {
 	}
 	return nil
 }
+
+var errRead = errors.New("read definitions")
 
 func (l *Loop) readSnapshot(ctx context.Context, d *diff) error {
 	if err := l.read(ctx, l.src.Snapshot(ctx), d); err != nil {
@@ -217,6 +221,9 @@ func (l *Loop) update(ctx context.Context, row *Row) {
 		}
 		return
 	}
+	if known {
+		l.owe(slot, row.ActiveFrom)
+	}
 	l.mu.Lock()
 	if known {
 		if l.table.at(slot).forgotten() {
@@ -246,6 +253,7 @@ func (l *Loop) make(ctx context.Context, row *Row) (Entry, error) {
 
 func (l *Loop) remove(slot uint32) {
 	l.unqueue(slot)
+	l.setDebts(l.table.at(slot).id(), nil)
 	if !l.table.at(slot).forgotten() {
 		l.live.Add(-1)
 	}

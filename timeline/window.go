@@ -11,6 +11,7 @@ import (
 // advancing present (R-WIN-1).
 func (l *Loop) selectDue(now time.Time) Window {
 	clear(l.touched)
+	l.windows++
 	l.eager = false
 	if l.o.Recover > 0 {
 		l.giveUp(nanos(now.Add(-l.o.Recover)))
@@ -23,8 +24,10 @@ func (l *Loop) selectDue(now time.Time) Window {
 		l.synced = later(l.synced, l.lastSync)
 		l.selectRiding(&w)
 		l.selectPinned(&w)
+		l.selectDebts(&w)
 	}
 	l.open, l.window = true, w
+	l.o.Metrics.Set(SignalLag, now.Sub(w.Start).Seconds())
 	return w
 }
 
