@@ -92,8 +92,25 @@ func (s *script) lives(random *rand.Rand, planner bool, first stretch, bounds [4
 	}
 	for _, o := range s.outages {
 		all = cut(all, o)
+		if first.from == 0 {
+			all = begin(all, o.to, s.length)
+		}
 	}
 	return all
+}
+
+// begin makes sure that a life begins at the end of an outage, or else the outage would last until the next one does.
+func begin(all []processLife, at, length time.Duration) []processLife {
+	next := length
+	for _, l := range all {
+		if l.from == at {
+			return all
+		}
+		if l.from > at {
+			next = min(next, l.from)
+		}
+	}
+	return append(all, processLife{stretch{at, next - time.Second}, false})
 }
 
 // cut takes an outage out of lives.
