@@ -53,6 +53,7 @@ var importTable = map[string]row{
 	"internal/fault":     {layer: support},
 	"timeline":           {layer: loop, own: []string{"trigger"}},
 	"timeline/memory":    {layer: loop, own: []string{"timeline"}},
+	"timeline/redis":     {layer: loop, own: []string{"timeline"}}, // no client: its user brings one
 	"timeline/claimtest": {layer: loop, own: []string{"timeline"}},
 	"store":              {layer: contract, own: with(nouns, "timeline")},
 	"target":             {layer: contract, own: with(nouns, "timeline")},
