@@ -55,7 +55,9 @@ func (c *checker) say(format string, args ...any) {
 type owed struct {
 	at   time.Time
 	span *Span
-	next time.Time // the rule's next instant; zero: none before the end of the evidence
+	next time.Time // the rule's next instant; zero: none within two hours of the span's end
+	// ready is when its run may begin: lateness counts from then (PROTOCOL C2)
+	ready time.Time
 	// what disposes of it
 	runs []*run.Run
 	gaps []*run.Gap
@@ -85,11 +87,21 @@ func (c *checker) owes(s *Schedule) (all []*owed) {
 			if i+1 < len(due) {
 				o.next = due[i+1]
 			}
+			o.ready = s.ready(span.Revision, at, o.next)
 			all = append(all, o)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *owed) int { return a.at.Compare(b.at) })
 	return all
+}
+
+// ready is when the run of an instant may begin: later by its jitter, which ends where the next instant is due.
+func (s *Schedule) ready(revision uint64, at, next time.Time) time.Time {
+	jitter := s.Revisions[revision].Jitter
+	if !next.IsZero() {
+		jitter = min(jitter, next.Sub(at))
+	}
+	return at.Add(jitterOf(string(run.NewKey(s.ID, at, "")), jitter))
 }
 
 // dispositions holds a schedule to P1 and P2: each instant that was owed has one run or one place in a gap, and nothing
@@ -158,13 +170,12 @@ func (c *checker) placeGap(s *Schedule, g *run.Gap, all []*owed) {
 // disposed holds one instant to its one disposition.
 func (c *checker) disposed(s *Schedule, o *owed) {
 	what := fmt.Sprintf("%s: %s (revision %d)", s.Name, stamp(o.at), o.span.Revision)
-	begun := len(o.runs) == 1 && c.handed(o.runs[0]) // a pause came too late for it
 	switch n := len(o.runs) + len(o.gaps); {
 	case n == 0:
 		c.say("%s was owed and is neither a run nor in a gap", what)
-	case n > 1 && (!o.span.Paused || !begun || len(o.gaps) != 1):
+	case n > 1 && !(o.span.Paused && len(o.runs) == 1 && len(o.gaps) == 1 && c.handed(o.runs[0])):
 		c.say("%s has %d runs and is in %d gaps", what, len(o.runs), len(o.gaps))
-	case n == 1 && o.span.Paused && len(o.runs) == 1 && !begun:
+	case n == 1 && o.span.Paused && len(o.runs) == 1 && !c.handed(o.runs[0]):
 		c.say("%s lies in a pause and has a run", what)
 	}
 }
@@ -193,7 +204,7 @@ func (c *checker) reason(s *Schedule, g *run.Gap, o *owed) {
 	}
 	switch g.Reason {
 	case run.Superseded, run.Missed, run.Limit:
-		if age, late := g.CreatedAt.Sub(o.at), c.lateAfter(newest, o); age < late {
+		if age, late := g.CreatedAt.Sub(o.ready), c.lateAfter(newest, o); age < late {
 			c.say("%s: %s is in a gap %s although it was only %v old; late is %v", s.Name, stamp(o.at), g.Reason, age, late)
 		}
 	}

@@ -27,7 +27,7 @@ func (c *checker) outage(s *Schedule, o Outage) {
 	for _, w := range c.owes(s) {
 		switch {
 		case w.at.Before(inside.Down) || !w.at.Before(o.Up.Add(settling)):
-		case policy.ready(s.ID, w.at).Before(inside.Up): // age counts from there (PROTOCOL C2)
+		case w.ready.Before(inside.Up):
 			late = append(late, w.at)
 			if c.hasRun(s, w.at) {
 				ran = append(ran, w.at)

@@ -40,7 +40,13 @@ func (c *checker) started(s *Schedule, r *run.Run, starts []Start) {
 	if len(starts) > r.Deliveries {
 		c.say("%s: the run due %s was started %d times and delivered %d times", s.Name, stamp(r.Due), len(starts), r.Deliveries)
 	}
-	ready := s.Revisions[r.Revision].ready(s.ID, r.Due)
+	ready := r.Due
+	if s.Revisions[r.Revision].Jitter > 0 {
+		// where the next instant is not near, less delay is allowed than there may be
+		if next := s.Revisions[r.Revision].Rule.Due(r.Due.Add(time.Microsecond), r.Due.Add(2*time.Hour)); len(next) > 0 {
+			ready = s.ready(r.Revision, r.Due, next[0])
+		}
+	}
 	c.prompt(s, r, ready, starts)
 	var fence uint64
 	for _, start := range starts {
@@ -70,19 +76,6 @@ func (c *checker) prompt(s *Schedule, r *run.Run, ready time.Time, starts []Star
 	if c.Prompt > 0 && first.Clock.Sub(ready) > c.Prompt && first.At.Sub(ready) > c.Prompt {
 		c.say("%s: the run due %s could begin at %s, and did nothing until %s", s.Name, stamp(r.Due), stamp(ready), stamp(first.Clock))
 	}
-}
-
-// ready is when an instant's run becomes available: it is delayed by jitter, which ends where the next instant is due. Of
-// an instant whose next one the count does not see, it asks for no delay.
-func (r Revision) ready(id schedule.ID, due time.Time) time.Time {
-	if r.Jitter == 0 {
-		return due
-	}
-	next := r.Rule.Due(due.Add(time.Microsecond), due.Add(2*time.Hour))
-	if len(next) == 0 {
-		return due
-	}
-	return due.Add(jitterOf(string(run.NewKey(id, due, "")), min(r.Jitter, next[0].Sub(due))))
 }
 
 // ended: the run came to an end, and to the one that its executions account for.

@@ -47,9 +47,10 @@ func drawScript(seed uint64, length time.Duration) *script {
 	for _, at := range []time.Duration{between(part(4, 24), part(9, 24)), between(part(15, 24), part(20, 24))} {
 		s.outages = append(s.outages, stretch{at, at + between(part(15, 1440), part(70, 1440))})
 	}
-	at := between(part(11, 24), part(13, 24))
-	s.wrong = stretch{at, at + between(20*time.Second, 110*time.Second)}
-	s.wrongBy = []time.Duration{time.Hour, -time.Hour, 8 * time.Hour, -20 * time.Second}[random.IntN(4)]
+	if at := between(part(11, 24), part(13, 24)); length >= time.Hour { // else there is no time for it between the outages
+		s.wrong = stretch{at, at + between(20*time.Second, 110*time.Second)}
+		s.wrongBy = []time.Duration{time.Hour, -time.Hour, 8 * time.Hour, -20 * time.Second}[random.IntN(4)]
+	}
 	s.planners[0] = s.lives(random, true, stretch{}, [4]time.Duration{10 * time.Minute, 90 * time.Minute, time.Second, 45 * time.Second})
 	s.planners[1] = s.lives(random, true, stretch{from: 20 * time.Minute}, [4]time.Duration{2 * time.Minute, 8 * time.Minute, 40 * time.Minute, 90 * time.Minute})
 	s.workers[0] = s.lives(random, false, stretch{}, [4]time.Duration{10 * time.Minute, 2 * time.Hour, time.Second, 3 * time.Minute})
@@ -133,7 +134,7 @@ func cut(all []processLife, o stretch) (out []processLife) {
 // quiet tells whether nothing is to go wrong at a time but what goes wrong in large.
 func (s *script) quiet(at time.Duration) bool {
 	near := func(t stretch, before time.Duration) bool { return at >= t.from-before && at <= t.to+margin }
-	return near(s.wrong, margin) || slices.ContainsFunc(s.outages, func(o stretch) bool { return near(o, time.Minute) })
+	return s.wrongBy != 0 && near(s.wrong, margin) || slices.ContainsFunc(s.outages, func(o stretch) bool { return near(o, time.Minute) })
 }
 
 // action is one thing to do at one time.
@@ -161,6 +162,9 @@ func (s *script) play(w *world, o *operator) {
 		actions = append(actions, action{s.wrong.from, func() { w.step.Add(int64(s.wrongBy)) }}, action{s.wrong.to, func() { w.step.Add(-int64(s.wrongBy)) }})
 	}
 	for _, q := range append([]stretch{s.wrong}, s.outages...) {
+		if q.to == 0 {
+			continue
+		}
 		actions = append(actions, action{q.from - time.Minute, func() { w.calm.Store(true) }}, action{q.to + margin, func() { w.calm.Store(false) }})
 	}
 	for i, o := range s.outages {
