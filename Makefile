@@ -15,10 +15,12 @@ CRASH_PKG      ?= ./internal/crash
 CRASH_SHORT    ?= $(GO) test -count=1 -timeout 5m $(CRASH_PKG)/...
 CRASH_LONG     ?= $(GO) test -count=1 -timeout 20m -v $(CRASH_PKG) -crash.duration=2m -crash.rounds=10
 MUTANTS        ?= $(GO) run $(CRASH_PKG)/mutants
+# How many days `make sim` simulates, each from a seed of its own.
+SIM_SEEDS        ?= 8
 GOLANGCI_VERSION ?= v2.15.0
 
 .NOTPARALLEL:
-.PHONY: build check clean crash crash-short docs-report fuzz lint mutants race test
+.PHONY: build check clean crash crash-short docs-report fuzz lint mutants race sim test
 
 ## test: race detector on everything, 10 s of each fuzz target, the short crash run, the mutants
 # (each by scripts/stage, which prints its minutes; `make -k test` goes on after a failure)
@@ -40,6 +42,10 @@ crash-short:
 ## crash: the crash harness at full length, two minutes of kills
 crash:
 	$(CRASH_LONG)
+
+## sim: whole virtual days against an independent count; the race run plays them shortened
+sim:
+	$(GO) test -count=1 -timeout 30m -v ./internal/sim -sim.seeds=$(SIM_SEEDS)
 
 ## mutants: remove one guard at a time; a named test must fail for each
 mutants:

@@ -40,13 +40,7 @@ func (c *checker) started(s *Schedule, r *run.Run, starts []Start) {
 	if len(starts) > r.Deliveries {
 		c.say("%s: the run due %s was started %d times and delivered %d times", s.Name, stamp(r.Due), len(starts), r.Deliveries)
 	}
-	ready := r.Due
-	if s.Revisions[r.Revision].Jitter > 0 {
-		// where the next instant is not near, less delay is allowed than there may be
-		if next := s.Revisions[r.Revision].Rule.Due(r.Due.Add(time.Microsecond), r.Due.Add(2*time.Hour)); len(next) > 0 {
-			ready = s.ready(r.Revision, r.Due, next[0])
-		}
-	}
+	ready := c.readyAt(s, r)
 	c.prompt(s, r, ready, starts)
 	var fence uint64
 	for _, start := range starts {
@@ -64,17 +58,26 @@ func (c *checker) started(s *Schedule, r *run.Run, starts []Start) {
 	}
 }
 
-// prompt: it was begun soon, by one of the two clocks, since one may have been wrong; one that gave way soon, too.
+// readyAt is when a run may begin, its retries left aside. Where the next instant is not near, the count may take less
+// jitter for granted than there is.
+func (c *checker) readyAt(s *Schedule, r *run.Run) time.Time {
+	revision := s.Revisions[r.Revision]
+	if revision.Jitter > 0 {
+		if next := revision.Rule.Due(r.Due.Add(time.Microsecond), r.Due.Add(2*time.Hour)); len(next) > 0 {
+			return s.ready(r.Revision, r.Due, next[0])
+		}
+	}
+	return r.Due
+}
+
+// prompt: it was begun soon, by one of the two clocks, since the machine's may have been wrong. A run that was never
+// begun has but the one.
 func (c *checker) prompt(s *Schedule, r *run.Run, ready time.Time, starts []Start) {
 	if r.CreatedAt.After(ready) {
 		ready = r.CreatedAt
 	}
-	first := Start{Clock: r.FinishedAt, At: r.FinishedAt}
-	if len(starts) > 0 {
-		first = starts[0]
-	}
-	if c.Prompt > 0 && first.Clock.Sub(ready) > c.Prompt && first.At.Sub(ready) > c.Prompt {
-		c.say("%s: the run due %s could begin at %s, and did nothing until %s", s.Name, stamp(r.Due), stamp(ready), stamp(first.Clock))
+	if c.Prompt > 0 && len(starts) > 0 && starts[0].Clock.Sub(ready) > c.Prompt && starts[0].At.Sub(ready) > c.Prompt {
+		c.say("%s: the run due %s could begin at %s, and did nothing until %s", s.Name, stamp(r.Due), stamp(ready), stamp(starts[0].Clock))
 	}
 }
 
@@ -88,7 +91,7 @@ func (c *checker) ended(s *Schedule, r *run.Run, starts []Start) {
 	bad := ""
 	switch {
 	case !r.Status.Final():
-		if r.Due.Before(c.Until) {
+		if c.readyAt(s, r).Before(c.Until) {
 			bad = "did not end"
 		}
 	case r.Status == run.Succeeded && said != SaidOK:
