@@ -44,6 +44,9 @@ var (
 	ErrPoison = errors.New("store: the database refuses this content")
 )
 
+// FarAhead is how far a definition may lie after the clock before the clock that it was written by counts as wrong.
+const FarAhead = 5 * time.Second
+
 // Claims keeps one claim a shard. A swap whose watermark lies before the stored one is an error, not a lost race, and
 // writes nothing (P3).
 type Claims interface {
@@ -64,10 +67,16 @@ type Dispatcher interface {
 	Settled(ctx context.Context, id schedule.ID, from, to time.Time) (Settled, error)
 	// Arrears lists a shard's open backlogs, oldest first.
 	Arrears(ctx context.Context, shard int) ([]Arrears, error)
-	// Correct sets a watermark that ran ahead of the clock back to at, under a new epoch (PROTOCOL A9): the claim is
-	// swapped as in Commit, gaps that begin at or after at are removed, gaps that reach past it are cut and counted
-	// anew, and an event "clock_corrected" is written. Backlogs are cut at at as well, or windows would settle the rest a
-	// second time, and none is judged by a later instant. Runs and open gaps stay.
+	// Correct takes back what lies after at, the clock that was put right (PROTOCOL A9): the watermark becomes at unless
+	// it lies before it, under a new epoch, and the claim is swapped as in Commit. Gaps that begin at or after at are
+	// removed, gaps that reach past it are cut and counted anew. Backlogs are cut at at as well, or windows would settle
+	// the rest a second time; no pin lies behind it, and none is judged by a later instant. Runs and open gaps stay.
+	//
+	// Definitions that changed after at are pulled back to it, or a schedule would wait for the clock that was wrong: the
+	// span in force at at ends there, the newest begins there, and spans that never were in force become empty, before
+	// at, so that their specs can be read. Pause, its open gap, removal, creation and update that lie later move to at.
+	// Each is un-planned from at on, marked dirty and pinned there as by a change of its own. Where a span begins at at
+	// already, the newest takes the next free microsecond. An event "clock_corrected" tells of each and of the whole.
 	Correct(ctx context.Context, shard int, old, next timeline.Claim, at time.Time) error
 }
 
@@ -241,8 +250,9 @@ type Definitions interface {
 	// revives and removes. An equal definition writes nothing; Spec.Paused counts only when a schedule comes to life
 	// (D20), and labels and annotations alone make no revision. Every change un-plans (PROTOCOL A2): in the same
 	// transaction the old span ends and the new one begins at one instant of the store's clock, later than every
-	// earlier one; runs of kind scheduled that are pending or claimed and due at or after it are deleted; the schedule
-	// is marked dirty and pinned at the earlier of its pin and that instant. A removal also cancels its runs that were
+	// earlier one; a definition that changed more than FarAhead after the clock is first pulled back to it as by Correct.
+	// Runs of kind scheduled that are pending or claimed and due at or after the instant are deleted; the schedule is
+	// marked dirty and pinned at the earlier of its pin and that instant. A removal also cancels its runs that were
 	// due before and wait for a worker (pending, held, retry_scheduled). Names taken by another origin, or named twice,
 	// give ErrExists, and nothing is applied.
 	Apply(ctx context.Context, a Apply) (Applied, error)

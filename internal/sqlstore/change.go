@@ -16,19 +16,31 @@ type change struct {
 	store.Change
 	s       *Store
 	t       *tx
+	now     time.Time // At may lie a little later
 	by, why string
 }
 
 func (s *Store) change(t *tx, by, why string) *change {
 	t.hint = true
-	return &change{s: s, t: t, by: by, why: why, Change: store.Change{At: s.now()}}
+	now := s.now()
+	return &change{s: s, t: t, now: now, by: by, why: why, Change: store.Change{At: now}}
 }
 
-// after moves the instant behind the last change of a schedule, in case the clock went back: spans never overlap.
-func (c *change) after(d *stored) {
-	if d != nil && !c.At.After(d.changedAt) {
+// after moves the instant behind the last change of a schedule, in case the clock went back: spans never overlap. A
+// change that a wrong clock put far ahead is pulled back instead, or this one would do nothing for hours.
+func (c *change) after(d *stored) error {
+	if d == nil {
+		return nil
+	}
+	if c.farAhead(d) {
+		if err := c.pullFirst(d); err != nil {
+			return err
+		}
+	}
+	if !c.At.After(d.changedAt) {
 		c.At = d.changedAt.Add(time.Microsecond)
 	}
+	return nil
 }
 
 // apply brings one schedule to what was declared.

@@ -25,8 +25,11 @@ func (s *Store) Apply(ctx context.Context, a store.Apply) (done store.Applied, e
 		}
 		c := s.change(t, a.By, a.Why)
 		for _, item := range todo {
-			if !item.relabels() {
-				c.after(item.stored)
+			if item.relabels() {
+				continue
+			}
+			if err := c.after(item.stored); err != nil {
+				return fmt.Errorf("%s: %w", item.name(), err)
 			}
 		}
 		for _, item := range todo {

@@ -17,7 +17,9 @@ func (s *Store) Pause(ctx context.Context, id schedule.ID, p schedule.Pause) (st
 		if row.paused() {
 			return nil
 		}
-		c.after(row)
+		if err := c.after(row); err != nil {
+			return err
+		}
 		if err := c.end(row); err != nil {
 			return err
 		}
@@ -40,7 +42,9 @@ func (s *Store) Resume(ctx context.Context, id schedule.ID, by string, catchUp b
 		if !row.paused() {
 			return nil
 		}
-		c.after(row)
+		if err := c.after(row); err != nil {
+			return err
+		}
 		resume := c.goOn
 		if catchUp {
 			resume = c.catchUp

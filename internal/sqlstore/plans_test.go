@@ -79,6 +79,8 @@ func mayWalk(query string) bool {
 		"WHERE s.origin = ? AND s.name_live IS NOT NULL": "Apply compares a whole declared set",
 		"WHERE g.is_open = 0 AND g.last_at >= ?":         "Correct happens when a clock was wrong by hours",
 		"UPDATE belfry_schedules SET pin_opened_at":      "so does this",
+		"UPDATE belfry_schedules SET pin_at = ? WHERE":   "and this",
+		"WHERE s.changed_at > ?":                         "and this",
 	} {
 		if strings.Contains(query, part) && why != "" {
 			return true

@@ -219,7 +219,8 @@ func (s *Store) Arrears(ctx context.Context, shard int) ([]store.Arrears, error)
 	return out, nil
 }
 
-// Correct is the one way back for a watermark. A gap that is still open says nothing about what is due, and stays.
+// Correct is the one way back for a watermark and for definitions. A gap that is still open says nothing about what is
+// due, and stays.
 func (s *Store) Correct(ctx context.Context, shard int, old, next timeline.Claim, at time.Time) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -229,9 +230,28 @@ func (s *Store) Correct(ctx context.Context, shard int, old, next timeline.Claim
 		return store.ErrFenced
 	}
 	at = micro(at)
+	s.cutGaps(at, func(*run.Gap) bool { return true })
+	s.cutBacklogs(shard, at)
+	for _, d := range s.definitions {
+		if d.Pin.After(at) {
+			d.Pin = at
+		}
+		if d.changedAt.After(at) {
+			s.pullBack(d, at, new(store.Change))
+		}
+	}
+	if next.CoveredUntil = s.claims[shard].CoveredUntil; at.Before(next.CoveredUntil) {
+		next.CoveredUntil = at
+	}
+	s.claims[shard] = exact(next)
+	return nil
+}
+
+// cutGaps takes back what some gaps say of the time from an instant on.
+func (s *Store) cutGaps(at time.Time, some func(*run.Gap) bool) {
 	for id, g := range s.gaps {
 		switch {
-		case g.Open || g.Last.Before(at):
+		case g.Open || g.Last.Before(at) || !some(g):
 		case !g.First.Before(at):
 			delete(s.gaps, id)
 		default:
@@ -240,10 +260,6 @@ func (s *Store) Correct(ctx context.Context, shard int, old, next timeline.Claim
 			}
 		}
 	}
-	s.cutBacklogs(shard, at)
-	next.CoveredUntil = at
-	s.claims[shard] = exact(next)
-	return nil
 }
 
 // cutBacklogs leaves no backlog beyond an instant: what follows it is a window's again, and nothing is judged by a

@@ -38,6 +38,7 @@ func (s *Store) Apply(ctx context.Context, a store.Apply) (store.Applied, error)
 	out := store.Applied{Change: store.Change{At: s.now()}}
 	for _, e := range edits {
 		if e.kind != unchanged && e.kind != relabelled && e.known != nil {
+			s.mend(e.known, &out.Change)
 			out.At = later(out.At, e.known.changedAt.Add(time.Microsecond))
 		}
 	}

@@ -22,7 +22,7 @@ func (s *Store) Pause(ctx context.Context, id schedule.ID, p schedule.Pause) (st
 	if d.Pause != nil {
 		return store.Change{}, nil
 	}
-	c := store.Change{At: s.changeInstant(d)}
+	c := s.beginChange(d)
 	s.end(d, c.At)
 	p.At, p.Until = c.At, micro(p.Until)
 	d.Pause = &p
@@ -45,7 +45,7 @@ func (s *Store) Resume(ctx context.Context, id schedule.ID, by string, catchUp b
 	if d.Pause == nil {
 		return store.Change{}, nil
 	}
-	c := store.Change{At: s.changeInstant(d)}
+	c := s.beginChange(d)
 	last := &d.spans[len(d.spans)-1]
 	if catchUp {
 		g := s.openGapOf(d.ID)
@@ -62,9 +62,11 @@ func (s *Store) Resume(ctx context.Context, id schedule.ID, by string, catchUp b
 	return c, nil
 }
 
-// changeInstant is the store's now, or the least instant later than every earlier change.
-func (s *Store) changeInstant(d *definition) time.Time {
-	return later(s.now(), d.changedAt.Add(time.Microsecond))
+// beginChange takes effect at the store's now, or at the least instant later than every earlier change.
+func (s *Store) beginChange(d *definition) (c store.Change) {
+	s.mend(d, &c)
+	c.At = later(s.now(), d.changedAt.Add(time.Microsecond))
+	return c
 }
 
 func later(a, b time.Time) time.Time {
