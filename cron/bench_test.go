@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The four expressions of the performance goals (G14), each in UTC and zoned.
+// The four expressions whose cost is watched, each in UTC and zoned.
 func BenchmarkNext(b *testing.B) {
 	for _, text := range []string{"* * * * *", "*/15 9-17 * * 1-5", "0 0 29 2 *", "0 0 L * *"} {
 		for _, name := range []string{"UTC", "America/New_York"} {

@@ -9,7 +9,7 @@ import (
 
 func command(line string) Target { return Target{Command: &Command{Shell: line}} }
 
-// CONTRACT section 2 is the promise; this table repeats it by hand. R-TZ-2: without a zone it is UTC.
+// Defaults are a promise to whoever left a key out; this table repeats them by hand. R-TZ-2: without a zone it is UTC.
 func TestCompleteFillsEveryDefault(t *testing.T) {
 	t.Parallel()
 	got, err := Spec{Trigger: Trigger{Cron: []string{" 0 3 * * * "}}, Target: command("true")}.Complete(Defaults{})

@@ -12,7 +12,7 @@ import (
 	"github.com/belfryhq/belfry/timeline/memory"
 )
 
-// The goals G9 to G12 of the loop: a tick costs what is due, a warm diff a comparison a row, an entry a hundred bytes.
+// What the loop may cost: a tick costs what is due, a warm diff a comparison a row, an entry a hundred bytes.
 
 type benchSource struct {
 	rows    []timeline.Row

@@ -91,7 +91,7 @@ func TestStopReleasesAfterTheCommit(t *testing.T) {
 	b.turn()
 }
 
-// R-LEAD-10, PROTOCOL P4: a leader that did nothing for three leases commits what it had selected.
+// R-LEAD-10, P4: a leader that did nothing for three leases commits what it had selected.
 func TestFrozenLeaderIsFenced(t *testing.T) {
 	t.Parallel()
 	a := newRig(t, lease6, row("x", "1", every(time.Second)))
@@ -296,7 +296,7 @@ func TestCommitAgainAfterALostReply(t *testing.T) {
 	}
 }
 
-// B2 while the election's answer is lost, and another loop was quicker.
+// PROTOCOL B2 while the election's answer is lost, and another loop was quicker.
 func TestLostReplyToAnElection(t *testing.T) {
 	t.Parallel()
 	a := newRig(t, lease6, row("x", "1", every(time.Second)))

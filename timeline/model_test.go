@@ -287,7 +287,7 @@ func runPure(t *testing.T, rng *rand.Rand) {
 }
 
 // A loop driven by NextWake alone is not late by more than the microsecond that a half-open window needs, and does not
-// wake for nothing (DESIGN section 5).
+// wake for nothing.
 func TestNextWakeIsEnough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

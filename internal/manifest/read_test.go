@@ -125,7 +125,7 @@ spec:
   paused: true
 `
 
-// Every key of CONTRACT section 2 is taken; those of later pieces as long as they ask for nothing.
+// Every key that a manifest may have is taken; those of later pieces as long as they ask for nothing.
 func TestEveryKeyIsTaken(t *testing.T) {
 	t.Parallel()
 	items, err := read("everything.yaml", everything)

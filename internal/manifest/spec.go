@@ -8,7 +8,7 @@ import (
 	"github.com/belfryhq/belfry/schedule"
 )
 
-// spec reads the keys of CONTRACT section 2. Zeroes stay zeroes: schedule.Complete fills the defaults.
+// spec reads the keys of schedule.Spec. Zeroes stay zeroes: schedule.Complete fills the defaults.
 func (r *reader) spec(pointer string, n *yaml.Node, s *schedule.Spec) bool {
 	return r.mapping(pointer, n, []key{
 		{"description", r.text(&s.Description)},

@@ -19,7 +19,7 @@ import (
 
 var start = time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)
 
-// G16: finished and future rows cost nothing, so no statement may read a table that grows from end to end. The plans
+// Finished and future rows cost nothing, so no statement may read a table that grows from end to end. The plans
 // are SQLite's; what makes them possible are indexes that every database has.
 func TestNoStatementWalksATableThatGrows(t *testing.T) {
 	t.Parallel()

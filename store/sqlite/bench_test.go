@@ -143,7 +143,8 @@ func (l *ledger) settle(runs []run.Run) {
 	}
 }
 
-// BenchmarkEndToEnd is goal G15: inserted, claimed and settled, all durable, in batches of 1,000 by one goroutine.
+// BenchmarkEndToEnd is the whole way of a run: inserted, claimed and settled, all durable, in batches of 1,000 by one
+// goroutine.
 func BenchmarkEndToEnd(b *testing.B) {
 	l := newLedger(b, 5000)
 	l.step(1000) // the first round clears the marks of new schedules

@@ -187,7 +187,8 @@ func TestTheStoreRunsInABubbleWithTheBubblesClock(t *testing.T) {
 	})
 }
 
-// G5 and the claim's renewal: what arrives while a group is under way goes into the next one, in as few commits as fit.
+// Outcomes must not hold up the claim's renewal: what arrives while a group is under way goes into the next one, in as
+// few commits as fit.
 func TestConcurrentSettlesAreAllRecorded(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t, 10)

@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Nothing of the server's environment reaches a command but the four variables of the contract: it may hold secrets.
+// Nothing of the server's environment reaches a command but PATH, HOME, LANG and TZ: it may hold secrets.
 func TestEnvironmentIsTheContracts(t *testing.T) {
 	t.Parallel()
 	c := shell("")
