@@ -167,6 +167,9 @@ func (l *Loop) letRide(slot uint32, end int64) {
 		delete(l.from, slot)
 		return
 	}
+	if from, own := l.from[slot]; own && from > end {
+		return // the window was cut before it began
+	}
 	delete(l.from, slot)
 	if l.ride(slot, end); l.riding.index(slot) < 0 {
 		l.forget(slot) // delivered, and never due again

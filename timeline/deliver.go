@@ -8,13 +8,22 @@ import (
 	"time"
 )
 
-// handOver gives the callback a window, one due instant after the other. It reports whether that was all of it; an error
-// ends Run.
+// handOver gives the callback a window, one due instant after the other. It reports whether that was all of it, so that
+// it can be committed; an error ends Run.
+//
+// A tick takes no longer than Tick and Lead (R-DEL-7): what is left of a long backlog belongs to the next one, so that a
+// failure repeats little of it. A context that ends leaves the rest to whoever comes next.
 func (l *Loop) handOver(ctx context.Context, w Window, deliver Callback) (bool, error) {
 	instants := l.instantsOf(w)
-	for instants.more() {
+	for first := true; instants.more(); first = false {
 		due, batch := instants.take()
+		if !first && l.o.Elapsed()-l.began >= l.o.delivery() && !due.After(l.now()) && l.cut(due) {
+			return true, nil
+		}
 		batch, ok, err := l.await(ctx, due, batch)
+		if err == nil && ended(ctx) {
+			return l.cut(due), nil
+		}
 		if err != nil || !ok {
 			return false, err
 		}
@@ -31,12 +40,23 @@ func (l *Loop) handOver(ctx context.Context, w Window, deliver Callback) (bool, 
 	return true, nil
 }
 
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
+
+// cut ends the open window before an instant, and reports whether there is anything left of it to be committed.
+func (l *Loop) cut(due time.Time) bool {
+	if end := whole(due); l.open && end.After(l.window.Start) {
+		l.window.End = end
+		return true
+	}
+	return false
+}
+
 // await holds a batch until its instant has come, with both duties of the loop going on. It returns what of it still
 // holds then, or as soon as nothing does, and whether that may be handed over: not when ctx ended or the claim was lost.
 func (l *Loop) await(ctx context.Context, due time.Time, batch []Occurrence) ([]Occurrence, bool, error) {
 	fresh := l.o.Renew // how old a confirmed lease may be
 	for {
-		if err := l.refresh(ctx); err != nil || ctx.Err() != nil {
+		if err := l.refresh(ctx); err != nil || ended(ctx) {
 			return nil, false, err
 		}
 		if ok, err := l.mayHandOver(ctx, fresh); err != nil || !ok {
@@ -66,11 +86,11 @@ func (l *Loop) await(ctx context.Context, due time.Time, batch []Occurrence) ([]
 func (l *Loop) mayHandOver(ctx context.Context, fresh time.Duration) (bool, error) {
 	if l.open && (l.leading || l.unsure) {
 		_, err := l.leadFresh(ctx, fresh)
-		if l.failed = err != nil; l.failed && ctx.Err() == nil {
+		if l.failed = err != nil; l.failed && !ended(ctx) {
 			return false, l.fail(StageLease, err)
 		}
 	}
-	return ctx.Err() == nil && l.open && l.leading && l.Leading(), nil
+	return !ended(ctx) && l.open && l.leading && l.Leading(), nil
 }
 
 // An instants goes through the due instants of a window without listing them: a backlog may be long.

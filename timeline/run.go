@@ -26,11 +26,12 @@ var ErrRunning = errors.New("timeline: the loop runs already")
 // work takes. Each due instant is one call of the callback, in their order: what is late already at once, what lies
 // ahead (Options.Lead) at its instant. While it holds an instant back it goes on reading definitions and renewing the
 // lease; what was paused, removed or rewritten meanwhile is left out, and when the claim is lost nothing more of the
-// tick is handed over. The tick is committed when all of it was handed over.
+// tick is handed over. The tick is committed when all of it was handed over. One that takes longer than Tick and Lead ends
+// before what is late and still left, which is the next tick's.
 //
 // After Stop it returns nil when the current tick is committed, including what that tick still holds. When ctx ends it
-// returns the cause of that as soon as the callback has returned; what is not handed over yet will be by whoever comes
-// next. Otherwise it returns the callback's error, or, without an Options.OnError, the first definition or read of
+// returns the cause of that as soon as the callback has returned, and commits what was handed over; the rest is for
+// whoever comes next. Otherwise it returns the callback's error, or, without an Options.OnError, the first definition or read of
 // definitions that failed. A claim store that fails never ends it. It may be called again, except after Stop.
 func (l *Loop) Run(ctx context.Context, deliver Callback) error {
 	if l.o.Pinned {
@@ -52,7 +53,7 @@ func (l *Loop) Run(ctx context.Context, deliver Callback) error {
 }
 
 func (l *Loop) run(ctx context.Context, deliver Callback) error {
-	for !l.stopped.Load() && ctx.Err() == nil {
+	for !l.stopped.Load() && !ended(ctx) {
 		if err := l.turn(ctx, deliver); err != nil {
 			return err
 		}
@@ -66,11 +67,11 @@ func (l *Loop) anchor(t time.Time) time.Time { return t.Truncate(l.o.Tick).Add(l
 
 // turn is one tick with everything around it. It returns what ends Run.
 func (l *Loop) turn(ctx context.Context, deliver Callback) error {
-	if err := l.refresh(ctx); err != nil || ctx.Err() != nil {
+	if err := l.refresh(ctx); err != nil || ended(ctx) {
 		return err
 	}
 	w, leads, err := l.Tick(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !ended(ctx) {
 		stage := StageLease
 		if errors.Is(err, errRead) {
 			stage = StageReconcile
@@ -80,7 +81,7 @@ func (l *Loop) turn(ctx context.Context, deliver Callback) error {
 	if !leads || l.raised != nil {
 		return l.raised
 	}
-	done, err := l.handOver(ctx, w, deliver)
+	done, err := l.handOver(ctx, w, deliver) // it may cut the window
 	if err != nil || !done {
 		return err
 	}
@@ -98,7 +99,7 @@ func (l *Loop) turn(ctx context.Context, deliver Callback) error {
 // refresh reads definitions, if that is due. The last good view stays in force when it fails.
 func (l *Loop) refresh(ctx context.Context) error {
 	err := l.Reconcile(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !ended(ctx) {
 		return l.fail(StageReconcile, err)
 	}
 	return l.raised
@@ -138,7 +139,7 @@ func (l *Loop) wait(ctx context.Context, until time.Time, interrupt <-chan struc
 	for {
 		left := until.Sub(l.o.Clock.Now())
 		if left <= 0 {
-			return ctx.Err() == nil
+			return !ended(ctx)
 		}
 		timer := time.NewTimer(min(left, glance))
 		select {
@@ -148,7 +149,7 @@ func (l *Loop) wait(ctx context.Context, until time.Time, interrupt <-chan struc
 		case <-ctx.Done():
 		}
 		timer.Stop()
-		return ctx.Err() == nil
+		return !ended(ctx)
 	}
 }
 

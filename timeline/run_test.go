@@ -191,9 +191,8 @@ func TestStopFromTheCallback(t *testing.T) {
 	})
 }
 
-// A context that ends cuts a hold short. What was not handed over is not committed, and the successor hands over all of
-// the tick, under the same keys (R-DEL-12).
-func TestEndedContextLeavesTheTickToTheNext(t *testing.T) {
+// A context that ends cuts a hold short. What was handed over is committed, and the successor goes on from there (R-DEL-12).
+func TestEndedContextLeavesTheRestToTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, timeline.Options{Lead: 10 * time.Second}, row("a", "1", every(4*time.Second)))
@@ -206,10 +205,58 @@ func TestEndedContextLeavesTheTickToTheNext(t *testing.T) {
 		s.wants("00 a", "04 a")
 		s.calls = nil
 		s.join(timeline.Options{})
-		if err := s.runFor(time.Second); err != nil {
+		if err := s.runFor(8 * time.Second); err != nil {
 			t.Error(err)
 		}
-		s.wants("05(00) a", "05(04) a")
+		s.wants("08 a", "12 a")
+	})
+}
+
+// R-DEL-7: a backlog is committed piece by piece, so that an error repeats little of it; and a definition that began within
+// it is not covered from before.
+func TestLongBacklogIsCommittedInPieces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := newStage(t, timeline.Options{})
+		covered := timeline.Claim{Token: "before", CoveredUntil: began, SyncedUntil: began}
+		if ok, err := s.store.Claims.Swap(t.Context(), nil, covered); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		time.Sleep(100 * time.Second) // of the bubble
+		// The watermark is at 0 and two definitions began later, of which one has no other coverage but its own.
+		s.src.set(active(row("a", "1", every(10*time.Second)), began.Add(-time.Hour)))
+		s.src.set(active(row("b", "1", every(10*time.Second)), began.Add(75*time.Second)))
+		var calls ledger
+		broken := false
+		run := func() error {
+			return s.loop.Run(t.Context(), func(ctx context.Context, due time.Time, batch []timeline.Occurrence) error {
+				time.Sleep(400 * time.Millisecond) // of the bubble
+				if !broken && due.Equal(began.Add(90*time.Second)) {
+					broken = true
+					return errSource
+				}
+				if due.Equal(began.Add(100 * time.Second)) {
+					s.loop.Stop()
+				}
+				return calls.deliver(ctx, due, batch)
+			})
+		}
+		if err := run(); !errors.Is(err, errSource) {
+			t.Fatal(err)
+		}
+		// A tick of a second has three calls of 0.4 s: 0 to 20, 30 to 50, 60 to 80; and the fourth fails with its first.
+		if c := s.store.record(t); !c.CoveredUntil.Equal(began.Add(90 * time.Second)) {
+			t.Errorf("covered until %v", c.CoveredUntil)
+		}
+		if err := run(); err != nil {
+			t.Error(err)
+		}
+		calls.wantOnce(t, "a", every(10*time.Second), began, began.Add(101*time.Second))
+		calls.wantOnce(t, "b", every(10*time.Second), began.Add(75*time.Second), began.Add(101*time.Second))
+		if calls.total() != 11+3 {
+			t.Errorf("%d were handed over: %v", calls.total(), calls.times)
+		}
 	})
 }
 
