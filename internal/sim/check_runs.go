@@ -43,11 +43,11 @@ func (c *checker) started(s *Schedule, r *run.Run, starts []Start) {
 	ready := c.readyAt(s, r)
 	c.prompt(s, r, ready, starts)
 	var fence uint64
-	for _, start := range starts {
+	for i, start := range starts {
 		switch {
 		case start.Key != r.Key():
 			c.say("%s: the run due %s was given the key %s", s.Name, stamp(r.Due), start.Key)
-		case start.Clock.Before(ready):
+		case i == 0 && start.Clock.Before(ready): // the clock may be set back before the next
 			c.say("%s: the run due %s, ready %s, was started at %s", s.Name, stamp(r.Due), stamp(ready), stamp(start.Clock))
 		case start.Fence <= fence:
 			c.say("%s: the run due %s was started under fence %d after %d", s.Name, stamp(r.Due), start.Fence, fence)

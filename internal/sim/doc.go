@@ -3,7 +3,7 @@
 // all drawn from a seed. What this package holds outside of them is the counting: when a schedule is due, by walking
 // through the day second by second, and what the ledger must therefore say.
 //
-// The count shares no code with cron, trigger, schedule or plan. It knows the dialect as the documentation of cron
-// tells it, the rules of docs/reference/rules.md, and arithmetic. From the engine it takes the evidence alone: the rows
-// of the ledger, what the jobs wrote down themselves, and at which instant each change of a definition took effect.
+// The count shares no code with cron, trigger, schedule or plan. It knows the rules of cases/README.md and of
+// PROTOCOL.md, and arithmetic. From the engine it takes the evidence alone: the rows of the ledger, what the jobs
+// wrote down themselves, and at which instant each change of a definition took effect.
 package sim
