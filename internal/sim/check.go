@@ -170,12 +170,14 @@ func (c *checker) placeGap(s *Schedule, g *run.Gap, all []*owed) {
 // disposed holds one instant to its one disposition.
 func (c *checker) disposed(s *Schedule, o *owed) {
 	what := fmt.Sprintf("%s: %s (revision %d)", s.Name, stamp(o.at), o.span.Revision)
+	begun := o.span.Paused && len(o.runs) == 1 && c.handed(o.runs[0]) // a pause that came too late: its gap may count it, too
 	switch n := len(o.runs) + len(o.gaps); {
 	case n == 0:
 		c.say("%s was owed and is neither a run nor in a gap", what)
-	case n > 1 && !(o.span.Paused && len(o.runs) == 1 && len(o.gaps) == 1 && c.handed(o.runs[0])):
+	case begun && len(o.gaps) <= 1:
+	case n > 1:
 		c.say("%s has %d runs and is in %d gaps", what, len(o.runs), len(o.gaps))
-	case n == 1 && o.span.Paused && len(o.runs) == 1 && !c.handed(o.runs[0]):
+	case o.span.Paused && len(o.runs) == 1:
 		c.say("%s lies in a pause and has a run", what)
 	}
 }
