@@ -125,7 +125,14 @@ func TestDebtsReachBackByRecover(t *testing.T) {
 	r.clock.pass(45 * time.Second)
 	r.src.set(active(row("a", "2", every(time.Hour)), noon.Add(44*time.Second)))
 	r.reconcile()
-	want(t, r.turn(), "a 12:00:30", "a 12:00:40")
+	want(t, r.tick(), "a 12:00:30", "a 12:00:40")
+	if next := r.NextWake(); !next.Equal(r.clock.Now()) {
+		t.Errorf("with a debt the next wake is at %v", next)
+	}
+	r.commit()
+	if next := r.NextWake(); !next.After(r.clock.Now()) {
+		t.Errorf("with none it is at %v", next)
+	}
 	if !slices.Equal(dropped, []string{"a 3 00 20"}) {
 		t.Errorf("dropped %q", dropped)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/belfryhq/belfry/trigger"
 )
 
-// R-REC-2, R-REC-3: memory converges to the snapshot, removals included, and Make runs for what changed alone.
+// R-REC-1 to R-REC-3, R-LOOP-11: memory converges to the snapshot, removals included, and Make runs for what changed alone.
 func TestSnapshotConverges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, timeline.Options{}, row("a", "1", every(time.Second)), row("b", "1", every(time.Second)))

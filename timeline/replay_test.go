@@ -82,7 +82,7 @@ func TestCreepingPhaseMissesNoBoundary(t *testing.T) {
 	}
 }
 
-// R-TST-2: Run with work that takes a little longer each time. The phase does not follow it: no occurrence is later than
+// R-TST-2, R-LOOP-4: Run with work that takes a little longer each time. The phase does not follow it: no occurrence is later than
 // the work that was going on when it fell due.
 func TestCreepingWorkDoesNotMoveThePhase(t *testing.T) {
 	t.Parallel()

@@ -396,7 +396,7 @@ func TestTicksStandOnTheClock(t *testing.T) {
 	})
 }
 
-// A second Run at the same time, and Run with pins, are refused.
+// R-LEAD-19: a second Run at the same time is refused, and so is Run with pins.
 func TestRunIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

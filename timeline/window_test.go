@@ -24,7 +24,7 @@ func TestFirstWindowStartsAtNow(t *testing.T) {
 	want(t, r.turn(), "a 12:00:10", "a 12:00:20")
 }
 
-// R-WIN-4, R-LOOP-9: what is not committed is selected again, and more with it.
+// R-WIN-4, R-LOOP-8, R-LOOP-9: what is not committed is selected again, and more with it.
 func TestSkippedCommitSelectsAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, timeline.Options{}, row("a", "1", every(10*time.Second)), row("b", "1", every(20*time.Second)))
