@@ -20,7 +20,8 @@ const (
 	stepBound  = 5 * time.Second
 	stepStands = 2 * time.Minute
 	// longAbsence is the time since the last heartbeat after which a start waits as a step does: the clock may have
-	// been set wrong before the process began to watch it.
+	// been set wrong before the process began to watch it. A heartbeat that lies as far ahead says so, too: of a
+	// machine that boots in 1970 until it has heard the time.
 	longAbsence = 30 * 24 * time.Hour
 )
 

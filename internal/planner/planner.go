@@ -113,6 +113,8 @@ type Planner struct {
 	// change.
 	refused    map[schedule.ID]uint64
 	lastCommit time.Time
+	// corrected holds what was set back to the clock last, so that nothing is corrected again and again.
+	corrected ahead
 	// startsDecided is set once the time since the planner before us has been looked at (PROTOCOL A9).
 	startsDecided bool
 	totals        struct{ inserted, duplicate, gaps int64 }
@@ -138,7 +140,9 @@ func New(s store.Store, o Options) (*Planner, error) {
 
 // renewLoop begins with a loop that knows nothing: it contends for the claim again, and reads everything.
 func (p *Planner) renewLoop() (err error) {
-	p.source = &source{store: p.store, shard: p.o.Shard, log: p.o.Logger, broken: map[schedule.ID]*plan.Definition{}}
+	p.source = &source{
+		store: p.store, shard: p.o.Shard, log: p.o.Logger, broken: map[schedule.ID]*plan.Definition{}, ahead: ahead{}, clk: p.o.Clock,
+	}
 	p.backlog, p.epoch, p.opened = backlog{}, 0, map[schedule.ID]time.Time{}
 	p.refused = map[schedule.ID]uint64{}
 	p.loop, err = timeline.New(p.source, p.store.For(p.o.Shard), timeline.Options{

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/belfryhq/belfry/internal/clock"
 	"github.com/belfryhq/belfry/internal/plan"
 	"github.com/belfryhq/belfry/schedule"
 	"github.com/belfryhq/belfry/store"
@@ -21,6 +22,8 @@ type source struct {
 	log   *slog.Logger
 	// broken collects definitions that cannot be evaluated and are not yet pinned and quarantined in the store.
 	broken map[schedule.ID]*plan.Definition
+	ahead  ahead
+	clk    clock.Clock
 	hinted bool // a hint came: dirty rows are read now rather than at the next second
 }
 
@@ -39,11 +42,15 @@ func (s *source) Since(ctx context.Context, _ time.Time) iter.Seq2[timeline.Row,
 // mends it (R-REC-27).
 func (s *source) rows(in iter.Seq2[schedule.Row, error], full bool) iter.Seq2[timeline.Row, error] {
 	return func(yield func(timeline.Row, error) bool) {
+		if full {
+			clear(s.ahead) // of those that are listed no more
+		}
 		for r, err := range in {
 			if err != nil {
 				yield(timeline.Row{}, err)
 				return
 			}
+			s.ahead.saw(r, s.clk.Now())
 			if full && r.Quarantine != "" {
 				s.log.Warn("schedule passed over", "schedule_id", r.ID.String(), "tenant", r.Tenant, "reason", r.Quarantine)
 			}

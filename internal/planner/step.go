@@ -69,41 +69,27 @@ func (p *Planner) clockTrouble() time.Duration {
 	return 0
 }
 
-// inherit does what a planner owes once when it begins to lead: distrust a clock that shows a long absence, mend a
-// watermark that ran ahead of the clock, and load the backlogs that were left open.
+// inherit does what a planner owes when it leads: distrust a clock that shows a long absence, or one that is as far
+// behind; mend what lies ahead of the clock; and load the backlogs that were left open.
 func (p *Planner) inherit(ctx context.Context) (time.Duration, error) {
 	claim, now := p.loop.Claim(), p.o.Clock.Now()
 	if !p.startsDecided {
 		p.startsDecided = true
-		if absent := now.Sub(claim.CoveredUntil); absent > longAbsence {
+		if absent := now.Sub(claim.CoveredUntil); absent.Abs() > longAbsence {
 			p.guard.distrust(absent)
 			if wait := p.clockTrouble(); wait > 0 {
 				return wait, nil
 			}
 		}
 	}
-	if claim.CoveredUntil.After(now.Add(p.o.Lead + stepBound)) {
-		return time.Millisecond, p.correct(ctx, claim, now)
+	if mended, err := p.mend(ctx, claim, now); mended || err != nil {
+		return time.Millisecond, err
 	}
 	if p.epoch == claim.Epoch {
 		return 0, nil
 	}
 	p.o.Logger.Info("leading", "shard", p.o.Shard, "epoch", claim.Epoch, "reason", "claim won")
 	return 0, p.loadBacklog(ctx, claim.Epoch)
-}
-
-// correct sets the watermark back to the clock, the one exception to its never going back (PROTOCOL A9), and begins
-// anew with a loop that knows nothing of the old one.
-func (p *Planner) correct(ctx context.Context, claim timeline.Claim, now time.Time) error {
-	next := claim
-	next.Epoch++
-	next.CoveredUntil = now
-	next.Nonce = fmt.Sprintf("%x", p.o.NewID())
-	if err := p.store.Correct(ctx, p.o.Shard, claim, next, now); err != nil {
-		return fmt.Errorf("correct the watermark: %w", err)
-	}
-	p.o.Logger.Warn("the watermark was ahead of the clock and was set back", "shard", p.o.Shard, "reason", claim.CoveredUntil.Sub(now).String())
-	return p.renewLoop()
 }
 
 func (p *Planner) loadBacklog(ctx context.Context, epoch uint64) error {
