@@ -90,6 +90,12 @@ func (l *life) register(ctx context.Context) bool {
 		if err == nil {
 			return true
 		}
+		if errors.Is(err, store.ErrLost) {
+			// An earlier try was written although it seemed to fail, and its lease has been taken since: this name is
+			// spent, and only another life can go on.
+			l.log.Warn("the node was lost before it knew that it was registered")
+			return false
+		}
 		if seen.begins(err) {
 			l.log.Warn("the node cannot be registered yet", "reason", err)
 		}
