@@ -20,11 +20,11 @@ SIM_SEEDS        ?= 8
 GOLANGCI_VERSION ?= v2.15.0
 
 .NOTPARALLEL:
-.PHONY: build check clean crash crash-short docs-report fuzz lint mutants race sim test
+.PHONY: build check clean crash crash-short docs-report fuzz lint mutants race sim sim-short test
 
-## test: race detector on everything, 10 s of each fuzz target, the short crash run, the mutants
+## test: race detector on everything, a virtual day, 10 s of each fuzz target, the short crash run, the mutants
 # (each by scripts/stage, which prints its minutes; `make -k test` goes on after a failure)
-test: stage-race stage-fuzz stage-crash-short stage-mutants
+test: stage-race stage-sim-short stage-fuzz stage-crash-short stage-mutants
 
 stage-%:
 	@scripts/stage $* $(MAKE) --no-print-directory $*
@@ -42,6 +42,9 @@ crash-short:
 ## crash: the crash harness at full length, two minutes of kills
 crash:
 	$(CRASH_LONG)
+
+sim-short:
+	$(GO) test -count=1 -timeout 10m ./internal/sim -sim.seeds=1
 
 ## sim: whole virtual days against an independent count; the race run plays them shortened
 sim:
