@@ -203,7 +203,10 @@ func (p *player) play() {
 	p.must(err)
 	_, err = p.Resume(p.Context(), ids["a"], "", false)
 	p.must(err)
-	p.declare()
+	p.clk.Step(time.Hour)
+	p.declare("a", "b", "d")
+	p.clk.Step(-time.Hour)
+	p.declare() // which first pulls them back
 }
 
 // work takes runs and ends them in every way.
