@@ -20,11 +20,14 @@ SIM_SEEDS        ?= 8
 GOLANGCI_VERSION ?= v2.15.0
 
 .NOTPARALLEL:
-.PHONY: build check clean crash crash-short docs-report fuzz lint mutants race sim sim-short test
+.PHONY: setup build check clean crash crash-short docs-report fuzz lint mutants race sim sim-short test
 
 ## test: race detector on everything, a virtual day, 10 s of each fuzz target, the short crash run, the mutants
 # (each by scripts/stage, which prints its minutes; `make -k test` goes on after a failure)
-test: stage-race stage-sim-short stage-fuzz stage-crash-short stage-mutants
+test: setup stage-race stage-sim-short stage-fuzz stage-crash-short stage-mutants
+
+setup:
+	@scripts/setup
 
 stage-%:
 	@scripts/stage $* $(MAKE) --no-print-directory $*
