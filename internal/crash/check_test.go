@@ -33,8 +33,11 @@ func TestTheCheckerNamesEveryKindOfFault(t *testing.T) {
 		"lost":              {func(e *Evidence) { e.Runs, e.Starts = e.Runs[:1], e.Starts[:1] }, "lost"},
 		"unexplained start": {func(e *Evidence) { e.Starts = append(e.Starts, Start{e.Starts[0].Key, 3, day}) }, "started 2 times with 1 deliveries"},
 		"doubled run":       {func(e *Evidence) { e.Runs = append(e.Runs, e.Runs[0]) }, "2 runs and 0 gaps"},
-		"run and gap":       {func(e *Evidence) { e.Gaps = []Gap{{"sch_x", "missed", day, day, 1}} }, "1 runs and 1 gaps"},
-		"gap with a start":  {func(e *Evidence) { e.Runs = e.Runs[1:]; e.Gaps = []Gap{{"sch_x", "missed", day, day, 1}} }, "although a gap"},
+		"run and gap":       {func(e *Evidence) { e.Gaps = []Gap{{"sch_x", "missed", day, day, 1, day.Add(time.Hour)}} }, "1 runs and 1 gaps"},
+		"gap with a start": {func(e *Evidence) {
+			e.Runs = e.Runs[1:]
+			e.Gaps = []Gap{{"sch_x", "missed", day, day, 1, day.Add(time.Hour)}}
+		}, "although a gap"},
 		"success, no start": {func(e *Evidence) { e.Starts = e.Starts[1:] }, "succeeded without a start"},
 		"skipped yet ran":   {func(e *Evidence) { e.Runs[0].Status = "skipped_overlap" }, "although it was started"},
 		"still running":     {func(e *Evidence) { e.Runs[0].Status = "running" }, "still running"},
@@ -45,9 +48,13 @@ func TestTheCheckerNamesEveryKindOfFault(t *testing.T) {
 			e.Starts = append(e.Starts, Start{e.Starts[0].Key, 1, day})
 		}, "fence 1 after fence 1"},
 		"outcome of another": {func(e *Evidence) { e.Runs[0].Fence = 7 }, "the outcome has fence 7"},
+		"gap of what was hardly late": {func(e *Evidence) {
+			e.Runs, e.Starts = e.Runs[1:], e.Starts[1:]
+			e.Gaps = []Gap{{"sch_x", "superseded", day, day, 1, day.Add(9 * time.Second)}}
+		}, "only 9s late"},
 		"miscounted gap": {func(e *Evidence) {
 			e.Runs, e.Starts = nil, nil
-			e.Gaps = []Gap{{"sch_x", "missed", day, day.Add(time.Second), 3}}
+			e.Gaps = []Gap{{"sch_x", "missed", day, day.Add(time.Second), 3, day.Add(time.Hour)}}
 		}, "counts 3, and 2"},
 	}
 	for name, c := range cases {

@@ -22,8 +22,8 @@ var points = []string{
 }
 
 // A process that is killed at any moment loses nothing, doubles nothing without saying so, and leaves a sound database
-// (P1, P2, P5, P7). Half of the kills fall within 50 ms of a due instant, and one at each named point. Outages are
-// short of the grace, so there is no gap at the end: gaps are not a dustbin. A restart
+// (P1, P2, P5, P7). Half of the kills fall within 50 ms of a due instant, and one at each named point. Only what was
+// later than two leases when planning went on may be in a gap: gaps are not a dustbin. A restart
 // while runs are held selects the same occurrences under the same keys; what a dead worker had in hand is delivered
 // again, so a command may run twice and says so by its deliveries. R-DEL-12, R-KEY-13, R-KEY-14, R-TX-7, R-TX-8, R-LSE-3.
 func TestCrashLosesNothing(t *testing.T) {
@@ -66,9 +66,6 @@ func TestCrashLosesNothing(t *testing.T) {
 	s.stop()
 	e := r.evidence(from, to)
 	verdict(t, r, e)
-	if len(e.Gaps) > 0 {
-		t.Errorf("outages under the grace left %d gaps: %+v", len(e.Gaps), e.Gaps[:min(5, len(e.Gaps))])
-	}
 	again := 0
 	for _, v := range e.Runs {
 		if v.Deliveries > 1 {

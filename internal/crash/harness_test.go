@@ -285,7 +285,7 @@ func (r *rig) export(id schedule.ID, from, to time.Time) {
 		r.Fatal(err)
 	}
 	for _, g := range items {
-		r.append("gaps.jsonl", Gap{ScheduleID: id.String(), Reason: g.Reason.String(), First: g.First, Last: g.Last, Count: g.Count})
+		r.append("gaps.jsonl", Gap{ScheduleID: id.String(), Reason: g.Reason.String(), First: g.First, Last: g.Last, Count: g.Count, CreatedAt: g.CreatedAt})
 	}
 }
 
