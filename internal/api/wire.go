@@ -12,6 +12,9 @@ import (
 
 func at(t time.Time) client.Time { return client.Time{Time: t} }
 
+// unbuilt are the keys of a manifest that are refused unless they have their default, so that a shown spec has every key.
+const unbuilt = `,"except":[],"queue_limit":100,"start_deadline":"0s","priority":0,"lease":"auto","single_flight_key":"","per_tenant":false,"sensitive":false}`
+
 func wireSchedule(s control.Standing) (client.Schedule, error) {
 	out := client.Schedule{
 		Metadata: client.Metadata{
@@ -30,7 +33,7 @@ func wireSchedule(s control.Standing) (client.Schedule, error) {
 		if err != nil {
 			return out, err
 		}
-		out.Spec = spec
+		out.Spec = append(spec[:len(spec)-1], unbuilt...)
 	}
 	if r := s.LastRun; r != nil {
 		out.Status.LastRun = &client.LastRun{ID: r.ID.String(), Due: at(r.Due), Status: r.Status.String(), Short: r.Status.Short()}
