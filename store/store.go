@@ -240,8 +240,12 @@ type Recovered struct {
 	Was    run.Status // Claimed or Running
 }
 
+// CountLimit is the least count at which a Counter may stop.
+const CountLimit = 1_000_000
+
 // Counter counts the occurrences of a stored definition in [from, to), with the first and the last of them. It is a
-// pure function that the wiring hands to a store, so that a gap is counted in the transaction that closes it.
+// pure function that the wiring hands to a store, so that a gap is counted in the transaction that closes it. A count
+// of CountLimit or more may be all or not: the store goes on just after the last one, so that what it keeps is exact.
 type Counter func(id schedule.ID, spec []byte, from, to time.Time) (n int, first, last time.Time)
 
 // Definitions keeps schedules and their revisions.
@@ -258,9 +262,13 @@ type Definitions interface {
 	Apply(ctx context.Context, a Apply) (Applied, error)
 	// Pause ends the current span and opens a gap "paused" from the store's now on, un-planning what follows it.
 	// Pausing a paused schedule changes nothing; nor does resuming one that is not. ErrNotFound, also for removed ones.
+	//
+	// A gap "paused" that is closed or cut, by whatever call, never spans an occurrence that has a run of kind scheduled,
+	// in whatever status: one that was running when the pause came. It becomes one gap for each stretch between them, with
+	// its own first, last and count, the first one under its ID, and none for a stretch in which nothing was due.
 	Pause(ctx context.Context, id schedule.ID, p schedule.Pause) (Change, error)
-	// Resume begins a new span of the same revision and closes the gap with its count; one without occurrences is
-	// removed. With catchUp the gap is removed, the span goes on from where the gap began, and the schedule is pinned
+	// Resume begins a new span of the same revision and closes the gap with its count, as Pause says; one without
+	// occurrences is removed. With catchUp the gap is removed, the span goes on from where the gap began, and the schedule is pinned
 	// there (PROTOCOL B10).
 	Resume(ctx context.Context, id schedule.ID, by string, catchUp bool) (Change, error)
 	// Snapshot lists every schedule a planner must know: the live ones, and those removed but still dirty, pinned or in
@@ -340,7 +348,8 @@ type Reader interface {
 	LastRuns(ctx context.Context, ids []schedule.ID) (map[schedule.ID]run.Run, error)
 	Attempts(ctx context.Context, id run.ID) ([]run.Attempt, error)
 	History(ctx context.Context, id run.ID) ([]run.Event, error)
-	// Gaps lists gaps; an open gap is counted up to the store's now.
+	// Gaps lists gaps; an open gap is counted up to the store's now, without the occurrences that have a run of kind
+	// scheduled: its first and last instant are those of the others.
 	Gaps(ctx context.Context, q GapQuery) (items []run.Gap, next string, err error)
 	// ReadOutput writes the output of one delivery (0: the last) from chunk sequence from on, and returns the sequence
 	// to go on from.

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/belfryhq/belfry/run"
 	"github.com/belfryhq/belfry/schedule"
@@ -134,34 +133,4 @@ func (c *change) pauseGap(row *stored) (gap *run.Gap, err error) {
 		return err
 	}, selectGaps+` WHERE g.schedule_id = ? AND g.last_at = ? AND g.reason = ?`, row.id[:], int64(forever), run.Paused)
 	return gap, err
-}
-
-// recount ends a gap before an instant, with the count of what its revision owed until then.
-func (s *Store) recount(t *tx, g *run.Gap, end time.Time) error {
-	var spec []byte
-	if _, err := t.one(into(&spec), selectRevision, g.Schedule[:], g.Revision); err != nil {
-		return err
-	}
-	n, first, last, err := s.count(g.Schedule, spec, g.First, end)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		_, err := t.exec(`DELETE FROM belfry_gaps WHERE id = ?`, g.ID[:])
-		return err
-	}
-	_, err = t.exec(`UPDATE belfry_gaps SET first_at = ?, last_at = ?, occurrences = ?, is_open = 0 WHERE id = ?`,
-		micros(first), micros(last), n, g.ID[:])
-	return err
-}
-
-// count calls the counter. It runs inside a transaction of many callers, so it may not bring that down.
-func (s *Store) count(id schedule.ID, spec []byte, from, to time.Time) (n int, first, last time.Time, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("counting the occurrences of %s panicked: %v", id, p)
-		}
-	}()
-	n, first, last = s.c.Count(id, spec, from, to)
-	return n, first, last, nil
 }

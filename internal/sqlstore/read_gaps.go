@@ -69,19 +69,6 @@ func gapConditions(q store.GapQuery) (c conditions, err error) {
 	return c, nil
 }
 
-// countOpen fills in what an open gap stands for so far.
-func (s *Store) countOpen(ctx context.Context, g *run.Gap) error {
-	spec, err := s.Revision(ctx, g.Schedule, g.Revision)
-	if err != nil {
-		return err
-	}
-	n, first, last, err := s.count(g.Schedule, spec, g.First, s.now())
-	if g.Last = g.First; err == nil && n > 0 {
-		g.Count, g.First, g.Last = n, first, last
-	}
-	return err
-}
-
 // outputPage is how many chunks are read at once.
 const outputPage = 32
 

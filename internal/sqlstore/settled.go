@@ -18,12 +18,7 @@ const (
 // Settled lists what disposes of a stretch of one schedule. A gap that is open reaches into every later stretch.
 func (s *Store) Settled(ctx context.Context, id schedule.ID, from, to time.Time) (out store.Settled, err error) {
 	err = s.read(ctx, "list what is settled", func(ctx context.Context) error {
-		err = s.reads.each(ctx, nil, func(scan func(...any) error) error {
-			var due time.Time
-			err := scan(instant{&due})
-			out.Runs = append(out.Runs, due)
-			return err
-		}, selectSettledRuns, id[:], from.UnixMicro(), to.UnixMicro())
+		err = s.reads.each(ctx, nil, dues(&out.Runs), selectSettledRuns, id[:], from.UnixMicro(), to.UnixMicro())
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -249,15 +250,13 @@ func (s *Store) Correct(ctx context.Context, shard int, old, next timeline.Claim
 
 // cutGaps takes back what some gaps say of the time from an instant on.
 func (s *Store) cutGaps(at time.Time, some func(*run.Gap) bool) {
-	for id, g := range s.gaps {
+	for id, g := range maps.Clone(s.gaps) {
 		switch {
 		case g.Open || g.Last.Before(at) || !some(g):
 		case !g.First.Before(at):
 			delete(s.gaps, id)
 		default:
-			if g.Count, g.First, g.Last = s.counted(g, at); g.Count == 0 {
-				delete(s.gaps, id)
-			}
+			s.cutGap(g, at)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/belfryhq/belfry/run"
@@ -96,20 +97,80 @@ func (s *Store) openGapOf(id schedule.ID) *run.Gap {
 
 // closeGap counts a pause. A pause in which nothing was due needs no record.
 func (s *Store) closeGap(d *definition, at time.Time) {
-	g := s.openGapOf(d.ID)
-	g.Open = false
-	if g.Count, g.First, g.Last = s.counted(g, at); g.Count == 0 {
-		delete(s.gaps, g.ID)
+	s.cutGap(s.openGapOf(d.ID), at)
+}
+
+// cutGap ends a gap before an instant. What runs in the midst of a pause, because it had begun before, divides its gap.
+func (s *Store) cutGap(g *run.Gap, at time.Time) {
+	parts := s.counted(g, at)
+	delete(s.gaps, g.ID)
+	for i := range parts {
+		part := &parts[i]
+		if part.Open = false; i > 0 {
+			part.ID = run.GapID(s.newID())
+		}
+		s.gaps[part.ID] = part
 	}
 }
 
-// counted counts a gap from its beginning to an instant, by the revision that it is about.
-func (s *Store) counted(g *run.Gap, to time.Time) (int, time.Time, time.Time) {
-	n, first, last := s.count(g.Schedule, s.specOf(g.Schedule, g.Revision), g.First, to)
-	if n == 0 {
-		return 0, g.First, g.First
+// countOpen is a gap that goes on, as it would be seen at an instant: without what has a run.
+func (s *Store) countOpen(g run.Gap, at time.Time) run.Gap {
+	shown := g
+	shown.Count, shown.Last = 0, g.First
+	for _, part := range s.counted(&g, at) {
+		if shown.Count == 0 {
+			shown.First = part.First
+		}
+		shown.Count += part.Count
+		shown.Last = part.Last
 	}
-	return n, micro(first), micro(last)
+	return shown
+}
+
+// counted counts a gap from its beginning to an instant, by the revision that it is about: a copy of it for each stretch
+// in which something was due and nothing has a run. Gaps of a planner have no run inside.
+func (s *Store) counted(g *run.Gap, to time.Time) (parts []run.Gap) {
+	var begun []time.Time
+	for _, r := range s.runs {
+		if g.Reason == run.Paused && r.Schedule == g.Schedule && r.Kind == run.Scheduled && !r.Due.Before(g.First) && r.Due.Before(to) {
+			begun = append(begun, r.Due)
+		}
+	}
+	slices.SortFunc(begun, time.Time.Compare)
+	spec := s.specOf(g.Schedule, g.Revision)
+	for from := g.First; from.Before(to); {
+		end, next := to, to
+		if len(begun) > 0 {
+			end, next = begun[0], begun[0].Add(time.Microsecond)
+			begun = begun[1:]
+		}
+		part := *g
+		part.Count = 0
+		s.tally(&part, spec, from, end)
+		if part.Count > 0 {
+			parts = append(parts, part)
+		}
+		from = next
+	}
+	return parts
+}
+
+// tally adds to a gap what was due in [from, to). A counter that stopped is asked again for what follows.
+func (s *Store) tally(g *run.Gap, spec []byte, from, to time.Time) {
+	for from.Before(to) {
+		n, first, last := s.count(g.Schedule, spec, from, to)
+		if n == 0 || last.Before(from) {
+			return
+		}
+		if g.Count == 0 {
+			g.First = micro(first)
+		}
+		g.Count, g.Last = g.Count+n, micro(last)
+		if n < store.CountLimit {
+			return
+		}
+		from = g.Last.Add(time.Microsecond)
+	}
 }
 
 func (s *Store) specOf(id schedule.ID, revision uint64) []byte {

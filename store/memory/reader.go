@@ -159,11 +159,11 @@ func (s *Store) Gaps(ctx context.Context, q store.GapQuery) ([]run.Gap, string, 
 			continue
 		}
 		shown := *g
+		if g.Open {
+			shown = s.countOpen(*g, s.now())
+		}
 		if d := s.definitions[g.Schedule]; d != nil {
 			shown.ScheduleName = d.Name
-		}
-		if g.Open {
-			shown.Count, shown.First, shown.Last = s.counted(g, later(s.now(), g.First))
 		}
 		found = append(found, keyed[run.Gap]{position(g.First, g.ID), shown})
 	}

@@ -27,7 +27,7 @@ type Harness struct {
 func Run(t *testing.T, h Harness) {
 	groups := map[string][]test{
 		"claims": claimTests, "commit": commitTests, "plans": planTests, "settled": settledTests,
-		"apply": applyTests, "unplan": unplanTests, "pause": pauseTests, "rows": rowTests, "pull": pullTests,
+		"apply": applyTests, "unplan": unplanTests, "pause": pauseTests, "pauses": pausedRunTests, "rows": rowTests, "pull": pullTests,
 		"take": takeTests, "locks": lockTests, "settle": settleTests, "release": releaseTests, "output": outputTests,
 		"recover": recoverTests, "nodes": nodeTests, "reader": readerTests, "tenants": tenantTests,
 		"contention": contentionTests,
