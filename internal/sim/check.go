@@ -150,6 +150,9 @@ func (c *checker) placeGap(s *Schedule, g *run.Gap, all []*owed) {
 		if o.at.Before(g.First) || (!g.Open && o.at.After(g.Last)) || o.span.Revision != g.Revision || o.span.Paused != (g.Reason == run.Paused) {
 			continue
 		}
+		if g.Open && len(o.runs) > 0 {
+			continue // it is counted without what has a run, and divided there once it is closed
+		}
 		o.gaps = append(o.gaps, g)
 		if n++; n == 1 {
 			first = o.at
@@ -170,14 +173,13 @@ func (c *checker) placeGap(s *Schedule, g *run.Gap, all []*owed) {
 // disposed holds one instant to its one disposition.
 func (c *checker) disposed(s *Schedule, o *owed) {
 	what := fmt.Sprintf("%s: %s (revision %d)", s.Name, stamp(o.at), o.span.Revision)
-	begun := o.span.Paused && len(o.runs) == 1 && c.handed(o.runs[0]) // a pause that came too late: its gap may count it, too
+	begun := o.span.Paused && len(o.runs) == 1 && c.handed(o.runs[0]) // a pause that came too late
 	switch n := len(o.runs) + len(o.gaps); {
 	case n == 0:
 		c.say("%s was owed and is neither a run nor in a gap", what)
-	case begun && len(o.gaps) <= 1:
 	case n > 1:
 		c.say("%s has %d runs and is in %d gaps", what, len(o.runs), len(o.gaps))
-	case o.span.Paused && len(o.runs) == 1:
+	case o.span.Paused && len(o.runs) == 1 && !begun:
 		c.say("%s lies in a pause and has a run", what)
 	}
 }
