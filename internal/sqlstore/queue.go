@@ -206,7 +206,7 @@ func (k *taker) lookBeyond() error {
 		}
 		var next time.Time
 		_, err := k.t.one(into(instant{&next}), `SELECT MIN(ready_at) FROM belfry_runs WHERE pool = ? AND ready_at > ?`,
-			pool, micros(k.reach))
+			pool, micros(k.now)) // within reach only runs are left whose lock another has
 		if err != nil {
 			return err
 		}

@@ -43,19 +43,21 @@ func testLockedRunIsSkipped(w *world) {
 	w.is(owner.Run, run.Running)
 }
 
-// Before its instant nothing is decided: the lock may be free by then.
+// Before its instant nothing is decided: the lock may be free by then. That holds for runs that would be skipped and for
+// those that would wait.
 func testLockedRunWaitsForItsInstant(w *world) {
 	id, node := w.declare("minutely"), w.node()
 	w.insert(id, w.due(id, at(0), locked))
 	owner := w.takeOne(node)
+	manual := w.insert(id, w.due(id, at(0.7), locked, func(r *run.Run) { r.Kind = run.Manual }))[0]
 	waits := w.insert(id, w.due(id, at(0.8), locked))[0]
 	ask := store.Take{Node: node, Pools: []store.PoolRoom{{Pool: "default", Free: 5}}, Ahead: time.Second}
 	taken := w.ask(ask)
 	w.same("taken or skipped", 0, len(taken.Runs)+len(taken.Skipped))
-	w.same("next", at(0.8), taken.Next)
+	w.same("next", at(0.7), taken.Next)
 	w.is(waits, run.Pending)
 	w.settle(w.outcome(owner, run.Succeeded))
-	w.same("taken once the lock is free", waits, w.ask(ask).Runs[0].ID)
+	w.same("taken once the lock is free", manual, w.ask(ask).Runs[0].ID)
 }
 
 // The lock binds inside one answer as well: the oldest gets it.
