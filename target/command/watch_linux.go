@@ -85,6 +85,7 @@ func (g *guard) kill() {
 		return
 	}
 	killTree(unix.Getpid())
+	chase()
 }
 
 func (g *guard) tick() {
